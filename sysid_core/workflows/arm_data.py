@@ -62,10 +62,10 @@ def load_recording(
     """Load a recording from a bag or a table.
 
     Args:
-        path: Path that the user gave.
-        columns: Column map, needed for tables; for bags it may declare the kind of the efforts.
-        effort_kind: Kind declared on the command line; for bags it has priority.
-        model: The robot; of bags of a closed chain, its driven joints and encoders are read.
+        path: Path of the bag or table, as given by the user.
+        columns: Column map, required for tables; for bags, it may declare the effort kind.
+        effort_kind: Effort kind from the command line, with priority for bags; empty: not given.
+        model: The robot; of bags of a closed chain, only driven joints and encoders are read.
 
     Raises:
         SignalError: The recording cannot be read.
@@ -105,11 +105,11 @@ def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> N
     """Raise an error if a validation recording was used in the fit, whatever its file name.
 
     Args:
-        judging: Recordings that are predicted.
-        fitted: Sources of those that were fitted, by `samples_key`.
+        judging: Recordings used for validation.
+        fitted: Sources of the fitted recordings, by `samples_key`.
 
     Raises:
-        EstimationError: With the first pair.
+        EstimationError: A recording was used in the fit; the first one is named.
     """
     for run in judging:
         source = fitted.get(samples_key(run))
@@ -164,11 +164,11 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
 
     Args:
         model: The robot.
-        columns: Known drive data.
-        gains: Whether they must be known.
+        columns: Column map with drive data; None: efforts are torques.
+        gains: True if the gains must be known.
 
     Raises:
-        SignalError: Gains are unknown, or a sliding joint is measured in an angle.
+        SignalError: Gains are unknown, or a prismatic joint has an angular unit.
         ModelError: A joint of the robot is missing.
     """
     if columns is None:
@@ -209,18 +209,18 @@ class ArmData:
     """Input data of an identification, of an open or closed chain.
 
     Attributes:
-        model: The robot, gravity as it is.
-        runs: Recordings that are fitted.
-        friction: Terms and drives.
-        examination: Faults of data and description.
-        loaded: Recordings with the known load.
-        others: Recordings that are only predicted.
-        load: Known load, if any.
-        columns: Column map of tables, if any.
-        columns_path: Path of the column map.
-        gravity: Gravity as the recordings show it, where that was asked for.
-        plan: The sequential motion that was played, if it is known.
-        unexcited: Treatment of constants that no step of the sequential method excites.
+        model: The robot with its actual direction of gravity.
+        runs: Recordings to be fitted.
+        friction: Friction terms and drives.
+        examination: Detected faults of recordings and description.
+        loaded: Recordings with the known load; empty: none.
+        others: Recordings for prediction only; empty: none.
+        load: Known load; None: none.
+        columns: Column map of the tables; None: no tables.
+        columns_path: Path of the column map; None: none.
+        gravity: Gravity estimated from the recordings; None: not requested.
+        plan: Executed sequential motion; None: unknown.
+        unexcited: Treatment of constants that no step excites: 'refuse' or 'prior'.
     """
 
     model: RobotModel
@@ -251,13 +251,13 @@ class ArmData:
         """Return the input data from objects in memory.
 
         Args:
-            model: The robot as it is mounted.
+            model: The robot as mounted.
             runs: Recordings that are fitted together.
-            drives: Gains and couplings.
-            settings: Friction terms are taken from them.
-            others: Recordings that are only predicted.
-            plan: The sequential motion that was played, if it is known.
-            progress: Shows steps.
+            drives: Drives with gains and couplings.
+            settings: Settings of the fit, from which the friction terms are taken.
+            others: Recordings for prediction only.
+            plan: Executed sequential motion; None: unknown.
+            progress: Function called with each step.
 
         Raises:
             SysIdError: A recording cannot be used with this robot.
@@ -349,11 +349,11 @@ class ArmData:
 
 
 def chain_of(robot: str, loops: str) -> DrivenRobot:
-    """Return the mechanism from the file of its loops, as a robot of its driven joints.
+    """Return the closed chain of a loops file, as a robot of its driven joints.
 
     Args:
-        robot: URDF; "" or the loops' own name where their file names one.
-        loops: File, or the name of a reference robot with loops, or `mimic`.
+        robot: URDF; empty or equal to `loops`: the one that the loops file names.
+        loops: Loops file, name of a reference robot with loops, or `mimic`.
     """
     return DrivenRobot.of(load_closed_chain(loops, None if robot in ("", loops) else robot))
 
@@ -363,11 +363,11 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
 
     Args:
         robot: URDF file, or a robot of example-robot-data.
-        lock: `JOINT` (locked at zero, or the nearest position inside its limits) or
+        lock: Joints to be locked: `JOINT` (at zero, or the nearest position within its limits) or
             `JOINT=POSITION` [rad or m].
 
     Raises:
-        ModelError: An unknown joint, or one with several degrees of freedom.
+        ModelError: A joint is unknown or has several degrees of freedom.
     """
     model = hold_joints(RobotModel.from_urdf(robot), lock=lock)
     wide = [
@@ -389,7 +389,7 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
     """Return the known load from the settings; None if no run carries one.
 
     Raises:
-        EstimationError: Settings that don't go together, or no numbers.
+        EstimationError: Settings contradict each other or are not numbers.
     """
     mass, frame, com = settings.load_mass, settings.load_frame, settings.load_com
     if not settings.loaded:

@@ -45,7 +45,7 @@ class CertificateCheck:
 
     Attributes:
         name: Name of the check.
-        ok: Whether the check passed.
+        ok: True if the check passed.
         detail: Explanation in words.
     """
 
@@ -60,14 +60,14 @@ def certify(
     """Return the contents of a certificate; all numbers are recomputed from the data.
 
     Args:
-        folder: Folder that `sysid identify` wrote.
-        robot: Serial number or name of the individual robot.
-        earlier: Folder of the identification that was in use before, for "as found"; None: the
-            URDF's inertial parameters without friction.
-        progress: Shows steps.
+        folder: Result folder of `sysid identify`.
+        robot: Serial number or name of the individual robot; empty: unknown.
+        earlier: Folder of the identification in use before, for "as found"; None: the URDF's
+            inertial parameters without friction.
+        progress: Function called with each step.
 
     Raises:
-        EstimationError: The result cannot be repeated, or its verdict is *fail*.
+        EstimationError: The result is not reproducible, or its verdict is *fail*.
     """
     result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
@@ -103,9 +103,9 @@ def verify_certificate(
     """Check a certificate: the hashes of all files, then all its numbers, recomputed from the data.
 
     Args:
-        path: `certificate.json`.
-        data: Folder in which files are looked for that aren't where they were.
-        progress: Shows steps.
+        path: Path of `certificate.json`.
+        data: Folder to search for files that are not at their stored path; None: none.
+        progress: Function called with each step.
 
     Raises:
         SysIdError: The file is not a certificate.

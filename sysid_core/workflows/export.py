@@ -79,7 +79,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
 
     Args:
         folder: Folder with result.json, parameters.yaml and estimate.yaml.
-        data: Folder in which recordings are searched for that are not at their stored path.
+        data: Folder to search for recordings that are not at their stored path; None: none.
 
     Raises:
         SysIdError: The result is not that of an arm, or files are missing or have changed.
@@ -134,15 +134,15 @@ def export_result(
     """Export the result in a folder, with a proof of its accuracy.
 
     Args:
-        folder: Folder that `sysid identify` wrote.
-        targets: Formats to be written.
-        out: Folder of the exports and of proof.json.
-        data: Folder in which recordings are searched for that are not at their stored path.
-        carried: Payload of the robot.
-        progress: Shows steps.
+        folder: Result folder of `sysid identify`.
+        targets: Export formats.
+        out: Folder for the exports and proof.json.
+        data: Folder to search for recordings that are not at their stored path; None: none.
+        carried: Payload of the robot; None: no payload.
+        progress: Function called with each step.
 
     Raises:
-        SysIdError: The result can't be read, or has something that a target can't express.
+        SysIdError: The result cannot be read, or a format cannot represent it.
     """
     progress(Step.READING)
     result = replace(load_result(folder, data), carried=carried)
@@ -156,9 +156,9 @@ def verify(
     computed again from the data.
 
     Args:
-        path: certificate.json or proof.json.
-        data: Folder in which files are looked for that aren't where they were.
-        progress: Shows steps.
+        path: Path of certificate.json or proof.json.
+        data: Folder to search for files that are not at their stored path; None: none.
+        progress: Function called with each step.
 
     Raises:
         SysIdError: The file is neither a certificate nor a proof, or its result cannot be read.

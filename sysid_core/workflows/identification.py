@@ -57,13 +57,13 @@ class IdentifiedArm:
     Attributes:
         data: Robot and recordings.
         settings: Settings of the fit.
-        fit: The identification, and what was chosen.
+        fit: Identification with the chosen settings.
         training: Predictions of the fitted recordings.
-        validation: Predictions of the others.
+        validation: Predictions of the validation recordings.
         verdict: Verdict on the use of the result.
-        description: The URDF with its errors; None where it must not be used, or can't be made.
+        description: Identified URDF with its errors; None: not permitted or not possible.
         inputs: Sources of the data; empty for data in memory.
-        exports: Other formats that were written, each with its errors.
+        exports: Files in other formats, each with its error.
     """
 
     data: ArmData
@@ -197,7 +197,7 @@ class IdentifiedArm:
         warnings in the verdict.
 
         Args:
-            folder: Folder of the result, which `write` completes.
+            folder: Result folder, also written by `write`.
             targets: Export formats.
 
         Raises:
@@ -224,12 +224,12 @@ class IdentifiedArm:
         measured.
 
         Args:
-            out: Folder of the files and of proof.json.
+            out: Folder for the files and proof.json.
             targets: Export formats.
-            payload: Payload as a body fixed to a link; None: no payload.
-            payload_frame: The frame of the payload's parameters: the sensor's.
-            meshes: Folders in which the description's meshes are looked for.
-            result: Folder that the result is written to, by which `sysid verify` repeats the proof.
+            payload: Payload, added as a body fixed to a link; None: no payload.
+            payload_frame: Name of the sensor frame, to which the payload's parameters refer.
+            meshes: Folders to search for the meshes of the description.
+            result: Result folder from which `sysid verify` repeats the proof; None: unknown.
 
         Raises:
             SysIdError: The format or frame is unknown, the format cannot represent the robot, or a
@@ -247,8 +247,8 @@ def identify(settings: IdentifySettings, progress: Progress = silent) -> Identif
     """Identify a robot from recordings in files.
 
     Args:
-        settings: Settings of reading and fit.
-        progress: Shows steps.
+        settings: Settings of recordings, robot and fit.
+        progress: Function called with each step.
 
     Raises:
         SysIdError: A file cannot be read, a recording does not belong to the robot, or settings are
@@ -272,9 +272,9 @@ def identify_data(
     Args:
         data: Robot and recordings.
         settings: Settings of the fit.
-        progress: Shows steps.
-        inputs: Sources of the data.
-        force: Whether a result that must not be used is described as URDF, too.
+        progress: Function called with each step.
+        inputs: Sources of the data; None: data in memory.
+        force: True to write a URDF even if the result must not be used.
 
     Raises:
         SysIdError: The recordings do not determine the requested parameters.

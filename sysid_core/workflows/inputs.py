@@ -20,12 +20,12 @@ _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # optio
 
 
 def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
-    """Return an entry `inputs` of result.json: files with their hashes, options, and the key of the
+    """Return the entry `inputs` of result.json: files with hashes, options, and the key of the
     work.
 
     Args:
-        settings: Settings of a workflow, a dataclass or plain data.
-        more: Further files by role, or instead of those that the settings name.
+        settings: Settings of a workflow, as a dataclass or plain data.
+        more: Further files by role; they replace files of the settings with the same role.
     """
     options = dict(settings) if isinstance(settings, Mapping) else plain_settings(settings)
     options = {name: _placed(name, value) for name, value in options.items()}
@@ -83,8 +83,8 @@ def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> 
     example-robot-data by their description.
 
     Args:
-        options: Settings as plain data, as `inputs_of` has them.
-        files: Role, path and sha256 of all data, in order.
+        options: Settings as plain data, as in `inputs_of`.
+        files: Role, path and sha256 of each file, in order.
     """
     paths = {file["path"] for file in files if "path" in file}
     kept = {name: _without_files(value, paths) for name, value in options.items()}

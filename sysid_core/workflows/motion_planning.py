@@ -74,13 +74,13 @@ def plan(
     """Plan a motion; the type of the settings selects its kind.
 
     Args:
-        robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.
+        robot: URDF file, reference robot, robot of example-robot-data, or loops file.
         settings: Settings of the motion, whose type selects its kind.
-        progress: Function that is called with the completed share and a description of the step.
+        progress: Function called with the completed share and a description of the step.
 
     Raises:
-        SysIdError: No such robot, settings that contradict each other, or no motion that keeps to
-            the limits; those to blame are named.
+        SysIdError: The robot is unknown, settings contradict each other, or no motion respects the
+            limits, which are named.
     """
     common = settings.common
     model = (

@@ -28,7 +28,7 @@ class PlanSettings:
         acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs contain none.
         jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
-        effort_share: Share of the URDF's effort limits that rigid-body torques may use; the rest is for friction.
+        effort_share: Share of the URDF's effort limits for rigid-body torques; the rest: friction.
         position_margin: Margin to the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
         workspace: Workspace box of the moving robot in the base frame, X0,Y0,Z0,X1,Y1,Z1 [m].
@@ -84,10 +84,10 @@ class ArmPlanSettings:
     Attributes:
         period: Period of the Fourier series [s].
         harmonics: Number of harmonics of the Fourier series; 0: all below 2 Hz.
-        spans: Knot intervals of a B-spline instead of the Fourier series.
+        spans: Number of knot intervals of a B-spline instead of the Fourier series; 0: none.
         periods: Number of repetitions of the Fourier series.
-        criterion: Minimised quantity: d (volume of the covariance ellipsoid), mean (geometric mean of
-            the standard deviations), a (mean variance), worst, condition, condition-si, or target.
+        criterion: Criterion: d (volume of the covariance ellipsoid), mean (geometric mean of the
+            standard deviations), a (mean variance), worst, condition, condition-si, or target.
         target: For --criterion target: base parameters to be estimated accurately, or a trajectory
             whose torques are to be predicted accurately.
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
@@ -99,8 +99,8 @@ class ArmPlanSettings:
         validation: Also plan a different motion for validation.
         candidates: Number of random start motions.
         starts: Number of start motions that are optimised.
-        iterations: Iterations of each optimisation.
-        workers: Processes on this machine; 0: one for each core.
+        iterations: Number of iterations of each optimisation.
+        workers: Number of processes on this machine; 0: one per core.
         still: Duration of each phase at rest [s].
         common: Options of all planners: sampling rate, robot and limits.
     """
@@ -206,10 +206,10 @@ class SequentialPlanSettings:
         moves: Number of single-joint swings; 0: five per joint.
         amplitude: Amplitude of the swings [rad]; for prismatic joints, a quarter of this number [m].
         candidates: Number of random postures per joint.
-        start: Start and end posture, one number per joint separated by commas.
+        start: Start and end posture, one number per joint separated by commas [rad or m].
         friction: Friction terms to be estimated, as in `sysid identify`.
-        link_torque: Torques are measured on the link side, so that those of joints at rest are used
-            as well.
+        link_torque: Torque measurement on the link side, so that torques of joints at rest are used
+            too.
         common: Options of all planners: sampling rate, robot and limits.
     """
 
@@ -253,12 +253,12 @@ class LoopsPlanSettings:
     """Settings of motions of a closed chain's driven joints; the others follow.
 
     Attributes:
-        urdf: URDF, if the loops file names none.
-        motions: Number of motions, planned one after the other.
+        urdf: URDF file, if the loops file names none.
+        motions: Number of motions, planned in sequence.
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Share of the region in which the loops close that the motion uses, 0 to 1.
+        fill: Share of the region of closed loops that the motion uses, 0 to 1.
         drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Number of motions in each generation of the search.
         generations: Number of generations of the search.

@@ -33,7 +33,7 @@ def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
     """Return the motion limits from the limits file, or else from the settings.
 
     Raises:
-        ExcitationError: The corners of a box are invalid.
+        ExcitationError: The corners of the workspace or the held object are invalid.
     """
     held, workspace = _held_box(settings), _workspace_corners(settings)
     if settings.limits:
@@ -88,11 +88,11 @@ class Planning:
 
     Attributes:
         robot: Name or file of the robot.
-        model: The robot, with locked joints held.
+        model: The robot with locked joints held fixed.
         limits: Motion limits.
-        rate_hz: Rate of the samples.
+        rate_hz: Sampling rate of the motion [Hz].
         seed: Seed of the random numbers; the same seed gives the same motion.
-        progress: Takes the share that is done and what is being done.
+        progress: Function called with the completed share and a description of the step.
         inputs: Files with their hashes, settings, and the key of the work.
     """
 
@@ -110,13 +110,13 @@ class Planned:
     """Result of a search for a motion.
 
     Attributes:
-        trajectory, check: The motion, and that it is safe.
+        trajectory, check: Motion, and the result of its safety check.
         schema: Schema of `result`.
-        result: Results that only this kind of motion has, as plain numbers and words.
+        result: Results that are specific to this kind of motion, as plain numbers and words.
         title, facts, remarks, figures: Contents of the report.
         tables: Further tables of the report: heading, columns, rows.
         lines: Lines of text about the motion.
-        others: Further motions to check and write, by name of their file.
+        others: Further motions to be checked and written, by file name.
     """
 
     trajectory: Trajectory
@@ -134,11 +134,11 @@ class Planned:
 
 @dataclass(frozen=True)
 class PlannedMotion:
-    """A planned motion with its robot and limits.
+    """Planned motion with its robot and limits.
 
     Attributes:
         planning: Inputs of the search.
-        found: The motion.
+        found: Motion with its safety check.
     """
 
     planning: Planning

@@ -28,11 +28,11 @@ class ServoFiles:
 
     Attributes:
         recordings: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON; or folders of them.
-        motions: Only these motions (episodes), separated by commas; default: all.
+        motions: Names of the motions (episodes) to use, separated by commas; default: all.
         joints: Joint names of the columns, separated by commas, if the files do not contain them.
-        degrees: The angles are in degrees.
-        percent: The angles are LeRobot's -100 to 100 of each joint's range (URDF limits); grippers: 0 to
-            100.
+        degrees: Angles in degrees instead of radians.
+        percent: Angles in LeRobot's scale, -100 to 100 of each joint's range (URDF limits);
+            grippers 0 to 100.
         calibration: LeRobot's calibration (JSON) with the ranges of the joints; implies --percent.
     """
 
@@ -47,7 +47,7 @@ class ServoFiles:
         """Read all motions of the files.
 
         Raises:
-            SignalError: A file cannot be read, or contains no such motion.
+            SignalError: A file cannot be read, or does not contain a requested motion.
         """
         return self._read(self.recordings, _names(self.motions))
 
@@ -103,7 +103,7 @@ class ServoSettings:
         """Known stiffness by joint [N m/rad].
 
         Raises:
-            SysIdError: One isn't a positive number.
+            SysIdError: A stiffness is not a positive number.
         """
         gains = {}
         for text in self.gain:
@@ -177,8 +177,8 @@ def identify_servos(
 
     Args:
         settings: Settings of the identification.
-        progress: Shows steps.
-        phase: Shows what goes on within the fit.
+        progress: Function called with each step.
+        phase: Function called with the name of each phase of the fit.
 
     Raises:
         SysIdError: A file can't be read, or recordings don't fit the robot.

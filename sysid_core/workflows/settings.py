@@ -124,7 +124,7 @@ class TorqueWeighingSettings:
     """Settings of the estimation of a payload from joint torques in files.
 
     Attributes:
-        loaded: Tables (CSV) or rosbag2 bags.
+        loaded: Recordings with the payload: tables (CSV) or rosbag2 bags.
         robot: URDF file, or a robot of example-robot-data.
         frame: Frame that carries the payload, such as tool0.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
@@ -139,15 +139,15 @@ class TorqueWeighingSettings:
         target_torque: Columns FIRST-LAST of the controller's model torques.
         friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
         shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
-        reach: Largest plausible distance of the centre of mass from the frame [m].
+        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
         size: Radius of a ball as large as the payload [m].
-        rate_hz: Rate of the samples that are fitted [Hz].
+        rate_hz: Sampling rate for the fit [Hz].
         motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].
         effort_kind: Kind of the efforts, if the bag does not declare it.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
             3.14159,0,0 for a robot on the ceiling.
-        true_mass: True mass for comparison [kg].
+        true_mass: True mass for comparison [kg]; default: unknown.
     """
 
     loaded: tuple[Path, ...]
@@ -196,7 +196,7 @@ class SensorSettings:
     Attributes:
         robot: URDF file or name; default: the description in the bag.
         lock: Joint to be locked, JOINT or JOINT=POSITION; unmeasured joints are always locked.
-        wrench_frame: Another frame id of the wrench messages that denotes the sensor frame.
+        wrench_frame: Other frame id in the wrench messages that denotes the sensor frame.
         wrench_sign: Sign convention of the wrench: sensor-on-load (f = -m g at rest),
             load-on-sensor, or auto (from the weight).
         sensor_parent: Link on which the sensor is mounted, if neither the URDF nor tf_static has
@@ -244,7 +244,7 @@ class TableSettings:
         rotation: Format of the rotation columns: auto, xyzw, wxyz, rotvec, rpy.
         time_column: Time column of a table.
         rate: Sampling rate of a table without a time column [rows/s].
-        still: Each row of the table is a static posture.
+        still: Table of static postures, one per row.
         wrench_axes: Axes of the wrench: sensor, base (UR's TCP force), or auto.
     """
 
@@ -264,23 +264,24 @@ class WeighSettings:
 
     Attributes:
         sensor_frame: Frame of the force-torque sensor.
-        shape: Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L', 'sphere R',
-            'gripper OPENING' (its width only, fingers along y; metres), each followed by 'at X Y Z' if it
-            is not centred at the sensor origin; a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a
-            YAML file (see config/shapes). Without a shape, the inertia is less accurate.
+        shape: Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L', 'sphere
+            R', 'gripper OPENING' (its width only, fingers along y; metres), each followed by 'at X
+            Y Z' if it is not centred at the sensor origin; a mesh or point cloud ('[hull] FILE
+            [scale 0.001]'), or a YAML file (see config/shapes). Without a shape, the inertia is
+            less accurate.
         shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
             0.5 (approximate) for a typed shape.
         sensor_robot: Options that describe the robot and the force-torque sensor.
         table: Options that name the columns of a table.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
         sensor: Quality of the sensor: ordinary, or calibrated (gains, delay, axes).
-        calibration: Sensor calibration of an earlier tare.
+        calibration: Sensor calibration from an earlier tare.
         clock: Time stamps of the wrench: estimate (offset and drift against the clock of the
             joints, corrected above 5 ms) or as-stamped.
         flange_frame: Frame of the controller's payload setting; default: the sensor frame.
         load_diagram: Permissible masses by distance of the centre of mass from the flange, from the
             manual of the robot: corners 'DISTANCE:MASS,...' [m, kg], such as 0:5,0.3:5,0.6:2.5.
-        truth: True parameters for comparison: YAML with `pi` (ten numbers).
+        truth: YAML file with the true parameters `pi` (ten numbers) for comparison.
         compare: Also run every other method on the same data, for the report.
     """
 
@@ -318,7 +319,7 @@ class TareSettings:
     Attributes:
         recording: rosbag2 bag with at least three tilted postures of one second each.
         sensor_frame: Frame of the force-torque sensor.
-        sensor: The robot with the sensor.
+        sensor: Options that describe the robot and the sensor.
         tool: Declares that the sensor carries only the tool, which later payload results exclude.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
@@ -328,8 +329,7 @@ class TareSettings:
             postures without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
         bare: Declares that the sensor carries no load.
-        expected_mass: Expected mass on the sensor [kg]; 0: unknown. With --calibrate it counts as
-            exact.
+        expected_mass: Expected mass on the sensor [kg], exact with --calibrate; 0: unknown.
         force_range: Full scale of the forces [N]; 0: unknown.
         torque_range: Full scale of the torques [N m]; 0: unknown.
     """

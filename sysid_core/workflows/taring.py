@@ -36,12 +36,12 @@ class Tared:
     """Calibration of a force-torque sensor from a recording.
 
     Attributes:
-        calibration: Bias, noise, tool and delay.
-        full: Gains, mounting, gravity and drift, where they were asked for.
-        kept: The calibration whose bias was taken anew, if any.
-        change: Change of the kept calibration's bias, shape (6,) [N, N m], or None.
+        calibration: Calibration: bias, noise, tool and delay.
+        full: Calibration of gains, mounting, gravity and drift; None: not requested.
+        kept: Stored calibration whose bias was estimated again; None: new calibration.
+        change: Change of the stored calibration's bias, shape (6,) [N, N m]; None: none stored.
         remarks: Assumptions and findings, one sentence each.
-        no_delay: Reason why the wrench's delay is unknown; "" if it is known, or was not requested.
+        no_delay: Reason why the wrench's delay is unknown; empty if known or not requested.
     """
 
     calibration: SensorCalibration
@@ -80,8 +80,8 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
     error.
 
     Args:
-        settings: The recording, and what is known of the sensor.
-        progress: Shows steps.
+        settings: Settings of recording, robot and sensor.
+        progress: Function called with each step.
 
     Raises:
         SysIdError: There are too few postures, or the result is implausible.

@@ -46,12 +46,12 @@ class WeighedByTorques:
     """Payload estimated from joint torques.
 
     Attributes:
-        fit: The payload, as the difference of loaded and unloaded torques.
+        fit: Payload with the joint torques that it explains.
         drives: Drives with the gains in use.
-        gain_sd: Relative standard deviation of each gain, shape (n,).
+        gain_sd: Relative standard deviation of each drive gain, shape (n,).
         verdict: Verdict on whether the payload may be sent to a controller.
-        true_mass: True mass for comparison [kg], or None.
-        frame: Frame that carries the payload.
+        true_mass: True mass for comparison [kg]; None: unknown.
+        frame: Name of the frame that carries the payload.
     """
 
     fit: LoadedArm
@@ -134,8 +134,8 @@ def weigh_by_torques(
     """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
-        settings: Settings of reading and fit.
-        progress: Shows steps.
+        settings: Settings of recordings, robot and fit.
+        progress: Function called with each step.
 
     Raises:
         SysIdError: A file can't be read, or recordings don't fit the robot.

@@ -35,8 +35,8 @@ class ValidatedArm:
 
     Attributes:
         identification: The identified robot.
-        predictions: Predictions, one of each recording.
-        verdict: Whether the result holds for them.
+        predictions: Predictions, one per recording.
+        verdict: Verdict on the accuracy of the predictions.
         name: Name of the identification.
         inputs: Files with their hashes, settings, and the key of the work.
     """
@@ -81,12 +81,12 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     measured ones.
 
     Args:
-        settings: Files.
-        progress: Shows steps.
+        settings: Settings of result folder, recordings and robot.
+        progress: Function called with each step.
 
     Raises:
-        SysIdError: The folder holds no identification, or was fitted to one of the recordings. A recording that can't be read or doesn't fit
-            fails the verdict: the others count all the same.
+        SysIdError: The folder contains no identification, or was fitted to one of the recordings.
+            An unusable recording only makes the verdict fail.
     """
     progress(Step.READING)
     robot, loops = settings.robot, settings.loops

@@ -104,14 +104,14 @@ class WeighedRecording(Weighed):
 
     Attributes:
         recording: Path of the recording.
-        run: Content of the recording.
+        run: Recorded streams.
         model: The robot.
-        weighing: Result of the default estimator.
-        method: Name of the method that was asked for.
+        weighing: Result of the default estimator (MAP).
+        method: Name of the requested method.
         others: Estimates of the other methods.
-        shape: Shape of the object, or None.
-        truth: pi, shape (10,), or None.
-        flange_frame: The controller's frame; "": the sensor's.
+        shape: Shape of the object; None: unknown.
+        truth: True parameters pi, shape (10,); None: unknown.
+        flange_frame: Name of the controller's payload frame; empty: the sensor frame.
         remarks: Assumptions, findings and corrections, one sentence each.
         inputs: Files with their hashes, settings, and the key of the work.
     """
@@ -193,9 +193,9 @@ def weigh(
     """Estimate the payload of a robot with a force-torque sensor from a recording.
 
     Args:
-        recording: rosbag2 folder, MCAP file, or a table.
-        settings: Sensor, shape and method.
-        progress: Shows steps.
+        recording: Path of a rosbag2 folder, MCAP file or table.
+        settings: Settings of sensor, shape and method.
+        progress: Function called with each step.
 
     Raises:
         SysIdError: The recording cannot be read or used, or a setting is invalid.
@@ -275,8 +275,8 @@ class FoundPart:
     """Decision among several known loads.
 
     Attributes:
-        probabilities: Probabilities of each load, of no load and of an unknown load, the likeliest first.
-        verdict: Verdict on whether the load is the expected one.
+        probabilities: Probabilities by load, including none and unknown, most probable first.
+        verdict: Verdict on the presence of the expected load.
     """
 
     probabilities: Mapping[str, float]
@@ -289,10 +289,10 @@ def which_part(
     """Decide which known load the robot held, from some tenths of a second of data.
 
     Args:
-        recording: rosbag2 folder, MCAP file, or a table, of one load.
-        settings: Sensor and its calibration, of a tare with nothing held.
-        parts: File of known loads (`load_parts`).
-        expected: The load that should be held; "": any of them, or none.
+        recording: Path of a rosbag2 folder, MCAP file or table, with one load.
+        settings: Settings of the sensor, including its calibration from a tare with no object held.
+        parts: Path of the file of known loads (see `load_parts`).
+        expected: Name of the expected load; empty: any known load or none.
 
     Raises:
         SysIdError: A file cannot be read, or the sensor is not tared.
@@ -328,13 +328,13 @@ def robot_on_sensor(
     """Return the recording with its wrench in the sensor frame, the robot, and the assumptions.
 
     Args:
-        run: Joint states, and maybe wrench and description.
-        settings: The robot, and how the sensor is mounted.
-        sensor_frame: Link whose axes the sensor has.
+        run: Joint states, with or without wrench and description.
+        settings: Settings of the robot and the mounting of the sensor.
+        sensor_frame: Name of the link with the axes of the sensor.
 
     Raises:
-        SignalError: There is no description, or the wrench is in another frame.
-        ModelError: There is no such joint or link.
+        SignalError: There is no robot description, or the wrench is in another frame.
+        ModelError: A joint or link is unknown.
     """
     if not settings.robot and not run.urdf_xml:
         raise SignalError(
