@@ -71,9 +71,9 @@ def parameter_chart(
     """Return a chart of estimates and URDF values, one panel per unit.
 
     Args:
-        identification: The robot, and how large its parameters may well be.
-        estimate: All parameters, or the combinations that were measured.
-        inertial: Whether the links' parameters are drawn, or those of friction and drives.
+        identification: Identified robot, with the natural scale of its parameters.
+        estimate: Estimate of all parameters, or of the measured combinations.
+        inertial: True for the links' parameters, False for those of friction and drives.
     """
     found_scale, model = identification.scale, identification.model
     natural = model.inertial_scale if found_scale is None else found_scale

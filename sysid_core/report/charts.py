@@ -36,7 +36,7 @@ def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
     lost.
 
     Args:
-        values: Lines, shape (K,) or (K, n).
+        values: Values of one or n lines, shape (K,) or (K, n).
         most: Approximate maximum number of samples kept per line.
     """
     lines = np.asarray(values, dtype=float).reshape(len(np.atleast_1d(values)), -1)
@@ -56,14 +56,14 @@ class Figure:
 
     Args:
         titles: Titles of the panels.
-        columns: Columns of panels.
+        columns: Number of columns of panels.
         height: Height of each row [px].
-        linked: Whether all x axes zoom together.
+        linked: True if all x axes zoom together.
 
     Attributes:
-        data: Traces, each with its panel.
-        layout: Panels with their axes and marks, and how they are arranged.
-        frames: Coordinates of the moving traces at each instant of a view in space.
+        data: Traces, each with the index of its panel.
+        layout: Panels with axes, marks and arrangement.
+        frames: Coordinates of the moving traces at each instant of a 3D view.
     """
 
     def __init__(
@@ -102,9 +102,10 @@ class Figure:
         """Set properties of an axis (`x` or `y`) of one panel or of all panels.
 
         Args:
-            which: `x` or `y`.
+            which: Name of the axis, `x` or `y`.
             panel: Index of the panel; None: all panels.
-            settings: `title`, `log`, `range`, `reversed`, `names` (order), `hidden`, `dates` (days).
+            settings: Any of `title`, `log`, `range`, `reversed`, `names` (order), `hidden`, `dates`
+                (days).
         """
         for k, some in enumerate(self.layout["panels"]):
             if panel is None or k == panel:
@@ -136,10 +137,10 @@ class Figure:
         """Return a chart of time series, one panel per group (such as a joint).
 
         Args:
-            time: Shape (K,) [s].
-            series: Group to {line label: values of shape (K,)}.
+            time: Times, shape (K,) [s].
+            series: Values of shape (K,), by group and line label.
             ylabel: Label of the y axes.
-            columns: Columns of panels.
+            columns: Number of columns of panels.
         """
         figure = cls(list(series), columns=columns, linked=True)
         for i, lines in enumerate(series.values()):
@@ -166,13 +167,13 @@ class Figure:
         """Return a chart of curves, one panel per group; a label has the same colour in all panels.
 
         Args:
-            groups: Title to {label: (x, y)}.
-            xlabel, ylabel: Axes.
-            columns: Columns of panels.
+            groups: Coordinates (x, y) of the curves, by panel title and label.
+            xlabel, ylabel: Labels of the axes.
+            columns: Number of columns of panels.
             height: Height of each row [px].
-            log_x, log_y: Logarithmic axes.
-            points: Whether samples are marked.
-            same_y: Whether all panels have the same y axis.
+            log_x, log_y: True for a logarithmic axis.
+            points: True to mark the samples.
+            same_y: True for the same y axis in all panels.
         """
         figure = cls(list(groups), columns=columns, height=height)
         labels = list(dict.fromkeys(label for lines in groups.values() for label in lines))
@@ -203,10 +204,10 @@ class Figure:
         """Return a chart with a dot for every name and series, over a grey band.
 
         Args:
-            names: n of them, below the chart.
-            series: Label to values of shape (n,).
-            ylabel: Axis.
-            band: Lower and upper end of the band.
+            names: Names of the n dots of each series, below the chart.
+            series: Values of shape (n,), by label.
+            ylabel: Label of the y axis.
+            band: Lower and upper end of the band; None: no band.
         """
         figure = cls(height=420)
         for k, (label, y) in enumerate(series.items()):
@@ -292,14 +293,14 @@ class Dots:
     """Data of a chart of estimates with the same unit, one parameter per line.
 
     Attributes:
-        title: Name of the panel.
-        names: Parameters, n of them.
-        values: Estimates, shape (n,).
-        sd: Standard deviations, shape (n,); NaN: the data don't determine the parameter.
-        reference: Values of the URDF, shape (n,); NaN where it has none.
-        band: Half width of the range plausible before the measurement, shape (n,); NaN: not drawn.
+        title: Title of the panel.
+        names: Names of the n parameters.
+        values: Estimated values, shape (n,).
+        sd: Standard deviations, shape (n,); NaN: not determined by the data.
+        reference: Values of the URDF, shape (n,); NaN: no value in the URDF.
+        band: Half width of the plausible range before the measurement, shape (n,); NaN: no band.
         details: Meaning of each parameter.
-        unit: Label of the axis.
+        unit: Unit, the label of the axis.
     """
 
     title: str
@@ -363,8 +364,8 @@ def strong_correlations(names: Sequence[str], covariance: ArrayLike) -> list[str
     """Return the sentences on the most strongly correlated pairs of estimates, the strongest first.
 
     Args:
-        names: p of them.
-        covariance: Shape (p, p).
+        names: Names of the p parameters.
+        covariance: Covariance of the estimates, shape (p, p).
     """
     rho = np.triu(_correlations(covariance), 1)
     pairs = np.argwhere(np.abs(rho) >= _CORRELATED)

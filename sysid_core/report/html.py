@@ -88,7 +88,7 @@ def words_in(text: str) -> list[tuple[str, str]]:
     order.
 
     Args:
-        text: All text of a page.
+        text: Complete text of a page.
     """
     words = set(re.findall(r"[\w-]+", text))
 
@@ -186,10 +186,10 @@ class Report:
         """Add the headline: the verdict in one sentence, with its colour.
 
         Args:
-            level: Colour and mark; None: for information.
-            sentence: The answer and why it is good or not.
-            asked: The question, in words.
-            next_steps: Sentences that say what to do now.
+            level: Outcome, for colour and mark; None: information without verdict.
+            sentence: Answer with its reason.
+            asked: Question, in words; empty: none.
+            next_steps: Recommended actions, one sentence each.
         """
         self._headline = {
             "level": level.value if level else "info",
@@ -210,9 +210,9 @@ class Report:
 
         Args:
             verdict: Verdict, whose reasons are listed below the answer.
-            answer: Result with its uncertainty; default: the first reason.
-            asked: The question, in words.
-            next_steps: Recommended actions.
+            answer: Result with its uncertainty; empty: the first reason.
+            asked: Question, in words; empty: none.
+            next_steps: Recommended actions, one sentence each.
         """
         first = (*verdict.notable, *verdict.held, *verdict.not_judged)
         sentence = answer or (first[0].text if first else "")
@@ -262,10 +262,10 @@ class Report:
         """Add a table; numbers are right-aligned, with four significant digits.
 
         Args:
-            columns: Names; all blank: no head.
-            rows: Cells of each row; a pair of text and address is a link.
-            caption: Line above it; the line to click at when it is folded.
-            folded: Whether the section opens only when clicked.
+            columns: Column headings; all blank: no heading.
+            rows: Cells of each row; a pair of text and address becomes a link.
+            caption: Line above the table, or to click on if folded.
+            folded: True if the table is hidden until clicked.
         """
         headed = any(columns)
         labels = [*columns, *[""] * 99]
@@ -290,7 +290,7 @@ class Report:
         Args:
             figure: Chart with data and layout.
             caption: Title of the chart up to the first full stop, then its description.
-            folded: Whether the section opens only when clicked.
+            folded: True if the chart is hidden until clicked.
         """
         title = re.split(r"(?<=[\w)])[.;] ", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")

@@ -22,13 +22,13 @@ def identifiability_table(
     et al.
 
     Args:
-        answer: The structural answer.
-        weightless: Result without gravity; its dimensions are stated first, the others in brackets.
-        width: Characters that there are for a line.
+        answer: Structural identifiability of the robot.
+        weightless: Result without gravity; its dimensions come first, the others in brackets.
+        width: Available line width [characters].
 
     Returns:
-        Column headings and rows: bodies side by side as in the paper where that fits, else one per
-        line.
+        Column headings, and rows: bodies side by side as in the paper if they fit, otherwise one
+        per line.
     """
     symbols = {p.name: p.verdict.symbol for p in answer.parameters}
     headings = ["", *(body.name for body in answer.bodies)]
@@ -84,8 +84,8 @@ def identifiability_report(
     """Return a report with the table of identifiability, the regroupings and the transfers.
 
     Args:
-        answer: The structural answer.
-        weightless: Result without gravity.
+        answer: Structural identifiability of the robot.
+        weightless: Result without gravity; None: none.
     """
     report = Report(
         f"Structural identifiability of {answer.robot}",

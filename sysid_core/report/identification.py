@@ -81,8 +81,8 @@ def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = T
     inertial parameters.
 
     Args:
-        predictions: Predictions of the recordings that judge the model.
-        held_out: Whether they weren't used in the fit.
+        predictions: Predictions by which the model is judged.
+        held_out: True if these recordings were not used in the fit.
     """
     if not predictions:
         return ""
@@ -129,9 +129,9 @@ def identification_report(
 
     Args:
         identification: The identified robot.
-        training: Predictions of the runs that it was fitted to.
-        validation: Predictions of other runs.
-        fit: Chosen settings, if all joints were fitted at once.
+        training: Predictions of the fitted recordings.
+        validation: Predictions of other recordings.
+        fit: Chosen settings, if all joints were fitted at once; None otherwise.
     """
     delay = None if fit is None else fit.lags.common
     estimate = identification.estimate

@@ -27,14 +27,14 @@ def loops_report(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> Report:
-    """Return a report of the check of a mechanism's loops.
+    """Return a report of the check of a closed chain.
 
     Args:
-        chain: The mechanism.
-        limits: Random postures within the actuated joints' limits.
-        inside: Random postures of the box.
-        box: Workspace box of the motions.
-        ranks: Ranks of the regressors.
+        chain: Closed chain.
+        limits: Assembly of random postures within the limits of the actuated joints.
+        inside: Assembly of random postures within the recommended range of motion.
+        box: Recommended range of motion of the actuated joints.
+        ranks: Ranks of the regressors of the chain.
     """
     report = Report(
         f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"

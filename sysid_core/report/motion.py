@@ -90,9 +90,9 @@ def motion_report(
         checker: Checker of the robot and the limits.
         trajectory: Planned motion.
         check: Result of the motion check.
-        title: Heading.
-        facts: Rows of the first table.
-        remarks: Sentences below it.
+        title: Heading of the page.
+        facts: Rows of the first table, by name.
+        remarks: Sentences below the first table.
         figures: Further figures with captions.
     """
     report = Report(title, f"{trajectory.robot} · URDF {trajectory.urdf_hash}")

@@ -53,11 +53,11 @@ def payload_sentence(estimate: Estimate) -> str:
 
 
 def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
-    """Return a table rows with quantity, estimate, standard deviation, truth, error; SI units.
+    """Return table rows with quantity, estimate, standard deviation, truth, error; SI units.
 
     Args:
         estimate: Estimate of a payload.
-        truth: pi of the payload, shape (10,), or None.
+        truth: True parameters pi, shape (10,); None: unknown.
     """
     payload = PayloadSummary.of(estimate)
     values = np.concatenate([[payload.mass], payload.com, payload.inertia[_ROWS, _COLS]])
@@ -96,11 +96,11 @@ def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict
 
     Args:
         estimate: Estimate of a payload.
-        truth: pi, shape (10,).
-        size: Lengths of the bounding box, shape (3,) [m].
+        truth: True parameters pi, shape (10,).
+        size: Dimensions of the bounding box, shape (3,) [m].
 
     Returns:
-        `mass`, `com` (mean over the axes), `com_worst` (largest over the axes) and `inertia`.
+        Errors [%] by name: `mass`, `com` (mean over the axes), `com_worst` (largest) and `inertia`.
     """
     truth, size = np.asarray(truth, dtype=float), np.asarray(size, dtype=float)
     mass, com, inertia = payload_errors(estimate.values, truth, size)
@@ -125,15 +125,15 @@ def payload_report(
 
     Args:
         report: Report to which the sections are added.
-        estimate: The result.
-        data: Data to which the estimate was fitted.
-        shape: Shape of the object, in the sensor frame; None where it isn't known.
-        recording: Raw streams.
-        smoothed: Joint states as they were weighed.
-        truth: pi where it is known, shape (10,).
-        others: Results of other methods on the same data.
-        settings: The payload for vendors' controllers.
-        controller_frame: Frame of these settings.
+        estimate: Estimate of the payload.
+        data: Data of the estimate.
+        shape: Shape of the object, in the sensor frame; None: unknown.
+        recording: Raw streams of the recording; None: no charts of them.
+        smoothed: Smoothed joint states of the estimate; None: none.
+        truth: True parameters pi, shape (10,); None: unknown.
+        others: Estimates by other methods from the same data.
+        settings: Payload settings for vendors' controllers.
+        controller_frame: Name of the frame of these settings.
     """
     payload_numbers(report, estimate, truth)
     controller_block(report, settings, controller_frame)
@@ -175,8 +175,8 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
 
     Args:
         report: Report to which the sections are added.
-        settings: Settings of the payload in that frame.
-        frame: Frame of the payload in the controller.
+        settings: Payload settings for vendors' controllers.
+        frame: Name of the frame of these settings.
     """
     if not settings:
         return
@@ -199,8 +199,8 @@ def payload_numbers(
     Args:
         report: Report to which the sections are added.
         estimate: Estimate of a payload.
-        truth: pi where it is known, shape (10,).
-        frame: Name of the frame; default: the sensor's.
+        truth: True parameters pi, shape (10,); None: unknown.
+        frame: Name of the frame of the parameters; empty: the sensor frame.
     """
     report.heading(
         f"The payload in the frame '{frame}'" if frame else "The payload in the sensor frame"
@@ -307,12 +307,12 @@ def loaded_arm_report(
     the torques that the payload explains.
 
     Args:
-        fit: The estimate and its torques.
-        frame: Frame that carries the payload.
-        gains: Gains of the drives, one per joint [N m/A, or 1].
-        gain_sd: Relative standard deviation of the gains.
-        true_mass: True mass for comparison [kg].
-        settings: The payload for vendors' controllers.
+        fit: Estimate with the torques of the payload.
+        frame: Name of the frame that carries the payload.
+        gains: Gain of each drive [N m/A, or 1].
+        gain_sd: Relative standard deviation of the gains [-].
+        true_mass: True mass for comparison [kg]; None: unknown.
+        settings: Payload settings for vendors' controllers.
     """
     estimate = fit.estimate
     report = Report(f"Payload of {estimate.robot} from joint torques", estimate.source)

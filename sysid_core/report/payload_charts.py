@@ -61,7 +61,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
 
     Args:
         shape: Shape of the object, in the sensor frame.
-        masses: Masses of its cells, shape (n,) [kg].
+        masses: Masses of the n cells of the shape, shape (n,) [kg].
         estimate: Estimate of the payload.
     """
     payload = PayloadSummary.of(estimate)

@@ -73,14 +73,14 @@ class _Parameters(_More):
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """Result of one run, as it was saved.
+    """Saved result of one run.
 
     Attributes:
-        name: Name of the folder.
-        folder: Folder with estimate.yaml, result.json and perhaps parameters.yaml.
-        estimate: The result.
+        name: Name of the result folder.
+        folder: Path of the folder with estimate.yaml, result.json and perhaps parameters.yaml.
+        estimate: Estimate of the parameters.
         result: Content of result.json.
-        settings: Names and values of everything that was set.
+        settings: Values of all settings, by name.
     """
 
     name: str
@@ -91,7 +91,7 @@ class SavedRun:
 
     @classmethod
     def read(cls, folder: str | Path) -> SavedRun:
-        """Read the folder that `sysid identify` or `sysid payload` wrote.
+        """Read a result folder of `sysid identify` or `sysid payload`.
 
         Raises:
             SysIdError: The folder does not exist, or contains no result.
@@ -144,8 +144,8 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
     """Return the difference of each further run from the first.
 
     Raises:
-        SignalError: Fewer than two runs.
-        EstimationError: Runs without a common parameter.
+        SignalError: There are fewer than two runs.
+        EstimationError: The runs have no common parameter.
     """
     if len(runs) < 2:
         raise SignalError("Only one run is given.", remedy="Name at least two result folders.")
@@ -157,7 +157,7 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
     the first run.
 
     Args:
-        runs: Results; the first is what the others are compared with.
+        runs: Results of the runs; the first is the reference.
         found: Difference of each further run from the first.
     """
     first, others = runs[0], runs[1:]
@@ -217,15 +217,15 @@ def compare_runs(
     """Compare the results of several folders with the first one.
 
     Args:
-        folders: Results of `sysid identify`.
-        page: Path of the report.
+        folders: Result folders of `sysid identify`; the first is the reference.
+        page: Path of the report to be written.
 
     Returns:
-        For each further run a sentence and its parameters, the largest difference first; and the
-        path of the page.
+        Sentence and parameters of each further run, the largest difference first; and the path of
+        the report.
 
     Raises:
-        SysIdError: Fewer than two runs, no result in a folder, or no common parameter.
+        SysIdError: There are fewer than two runs, no result in a folder, or no common parameter.
     """
     found = [SavedRun.read(folder) for folder in folders]
     changes = differences_from_first(found)
@@ -341,10 +341,10 @@ def write_index(folder: str | Path) -> Path:
     """Write `index.html` with a list of all reports below a folder, the newest first.
 
     Args:
-        folder: Such as `results`.
+        folder: Folder with reports in it or its subfolders, such as `results`.
 
     Raises:
-        SignalError: No such folder, no report below it, or an `index.html` that isn't ours.
+        SignalError: There is no report, or `index.html` is not a list of reports.
     """
     folder = Path(folder)
     page = folder / INDEX

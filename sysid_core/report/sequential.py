@@ -69,7 +69,7 @@ def sequential_report(result: SequentialIdentification, validation: Sequence[Pre
 
     Args:
         result: The identified robot.
-        validation: Predictions of other runs.
+        validation: Predictions of other recordings.
     """
     report = identification_report(result.identification, [], validation)
     add_sequential_parts(report, result.fit)

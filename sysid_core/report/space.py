@@ -47,11 +47,11 @@ def ellipsoid(
     deviations of a covariance P.
 
     Args:
-        centre: c, shape (3,) [m].
-        matrix: M, shape (3, 3) [m^2].
-        name: Legend.
-        colour: Colour of the surface.
-        opacity: Opacity of the surface.
+        centre: Centre c, shape (3,) [m].
+        matrix: Matrix M, shape (3, 3) [m^2].
+        name: Name in the legend.
+        colour: Colour of the surface (CSS).
+        opacity: Opacity of the surface, 0 to 1.
     """
     u, w = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
     ball = np.stack([np.cos(u) * np.sin(w), np.sin(u) * np.sin(w), np.cos(w)])
@@ -69,7 +69,7 @@ def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
     Args:
         model: The robot.
         q: Postures, shape (K, n).
-        frame: A frame that the last body carries, such as the tool; default: none.
+        frame: Frame on the last body, such as that of the tool; empty: none.
     """
     robot = model.pin_model
     data = robot.createData()
@@ -168,12 +168,12 @@ def moving_robot(
 
     Args:
         model: The robot.
-        time: Shape (K,) [s].
-        q: Shape (K, n), in the robot's order.
-        frame: Tool frame.
-        beside: Other positions at the same times, drawn as lines from joint to joint, shape (K, n).
-        traces: Objects at rest in the scene, such as the tool's path.
-        most: Postures that are drawn.
+        time: Times, shape (K,) [s].
+        q: Joint positions in the robot's order, shape (K, n).
+        frame: Name of the tool frame; empty: none.
+        beside: Other positions at the same times, drawn as lines between joints, shape (K, n).
+        traces: Static objects in the scene, such as the path of the tool.
+        most: Maximum number of postures drawn.
     """
     rows = np.unique(np.linspace(0, len(time) - 1, most).astype(int))
     lines = skeleton(model, q[rows], frame)
@@ -221,7 +221,7 @@ def cell_traces(limits: MotionLimits, around: Array) -> list[Trace]:
 
     Args:
         limits: Limits with the obstacles, ground, planes and workspace.
-        around: Points of the robot and its path, shape (K, 3): how far endless planes are drawn [m].
+        around: Points of the robot and its path, shape (K, 3) [m], as far as planes are drawn.
     """
     traces = [
         hull(_points(o, limits.package_dirs), name=o.name, colour=COLOURS[3], opacity=0.45)
