@@ -29,12 +29,12 @@ class Reason:
     """Finding, warning or failure, as a code with data.
 
     Attributes:
-        code: Stable name of the kind of reason, a key of `TEXTS`.
+        code: Stable code of the kind of reason, a key of `TEXTS`.
         severity: Effect on the verdict.
-        data: Names and numbers of the evidence in SI units, plain values only.
+        data: Evidence by name, as plain values in SI units.
 
     Raises:
-        KeyError: The code is unknown (an error of the program).
+        KeyError: The code is unknown (a programming error).
 
     Examples:
         >>> reason = Reason.warning("efforts-late", ms=12.0, sd=0.5)
@@ -149,7 +149,7 @@ class Verdict:
     The outcome is not judged if no check was made, or if a necessary check is missing.
 
     Attributes:
-        reasons: Reasons, each once.
+        reasons: Reasons without duplicates.
 
     Examples:
         >>> verdict = Verdict((Reason.warning("efforts-late", ms=12.0),))

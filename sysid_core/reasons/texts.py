@@ -17,11 +17,11 @@ class Text:
     """Texts of one reason code.
 
     Attributes:
-        title: Name of the kind of reason; the heading in the documentation.
+        title: Name of the kind of reason, the heading in the documentation.
         sentence: Statement with the evidence in numbers.
         remedy: Recommended action.
         meaning: Explanation for the documentation.
-        page: Documentation page with details.
+        page: Name of the documentation page with details.
     """
 
     title: str
