@@ -67,7 +67,7 @@ class Examination:
         joint_names: Names of the n joints.
         used: Mask of the joints that move and have a torque, shape (n,).
         findings: Faults in order of detection, each after correction of those before.
-        ranked: Explanations of the rest, most probable first; empty if the URDF has no masses.
+        ranked: Remaining explanations, most probable first; empty if the URDF has no masses.
         shares: Unexplained shares of the torque variance over all joints: with the URDF's masses
             and friction, and with fitted masses on held-out blocks.
         duration: Duration of the motion [s].

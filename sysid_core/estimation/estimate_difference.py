@@ -16,8 +16,7 @@ _SURE = 0.01  # chance that any parameter of a list is called different though n
 
 @dataclass(frozen=True, eq=False)
 class EstimateDifference:
-    r"""Second estimate minus the first, parameter by parameter; their errors are assumed
-    independent.
+    r"""Difference of two estimates with independent errors, second minus first, by parameter.
 
     The test of a single parameter is z = (b - a) / sqrt(var a + var b); that of all together is d^T
     (C_a + C_b)^-1 d, which is chi-squared distributed if nothing has changed.

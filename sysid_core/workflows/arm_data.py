@@ -216,7 +216,7 @@ class ArmData:
         loaded: Recordings with the known load; empty: none.
         others: Recordings for prediction only; empty: none.
         load: Known load; None: none.
-        columns: Column map of the tables; None: no tables.
+        columns: Column map of the tables; None: none.
         columns_path: Path of the column map; None: none.
         gravity: Gravity estimated from the recordings; None: not requested.
         plan: Executed sequential motion; None: unknown.

@@ -197,7 +197,7 @@ class IdentifiedArm:
         warnings in the verdict.
 
         Args:
-            folder: Result folder, also written by `write`.
+            folder: Result folder, completed by `write`.
             targets: Export formats.
 
         Raises:

@@ -15,7 +15,7 @@ class PlanSettings:
     """Common settings of planned motions: samples, robot and limits.
 
     Attributes:
-        rate_hz: Rate of the samples of the motion [Hz].
+        rate_hz: Sampling rate of the motion [Hz].
         seed: Seed of the random numbers; the same seed gives the same motion.
         lock: Joint to be locked; may be repeated.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.

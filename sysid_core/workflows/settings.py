@@ -320,7 +320,8 @@ class TareSettings:
         recording: rosbag2 bag with at least three tilted postures of one second each.
         sensor_frame: Frame of the force-torque sensor.
         sensor: Options that describe the robot and the sensor.
-        tool: Declares that the sensor carries only the tool, which later payload results exclude.
+        tool: Declaration that the sensor carries only the tool, which later payload results
+            exclude.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
         dress_pack: Also estimate the pull of cables and hoses, with the empty gripper in at least 12 static
@@ -328,7 +329,7 @@ class TareSettings:
         check: Stored calibration to check: only its bias is estimated again, from one or more static
             postures without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
-        bare: Declares that the sensor carries no load.
+        bare: Declaration that the sensor carries no load.
         expected_mass: Expected mass on the sensor [kg], exact with --calibrate; 0: unknown.
         force_range: Full scale of the forces [N]; 0: unknown.
         torque_range: Full scale of the torques [N m]; 0: unknown.

@@ -108,7 +108,7 @@ class WeighedRecording(Weighed):
         model: The robot.
         weighing: Result of the default estimator (MAP).
         method: Name of the requested method.
-        others: Estimates of the other methods.
+        others: Estimates of the other methods, by method name.
         shape: Shape of the object; None: unknown.
         truth: True parameters pi, shape (10,); None: unknown.
         flange_frame: Name of the controller's payload frame; empty: the sensor frame.

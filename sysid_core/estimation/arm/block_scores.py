@@ -167,7 +167,7 @@ def is_better(new: Array, old: Array, least_gain: float) -> bool:
     Args:
         new: Squared held-out errors of the new choice, block by block, shape (blocks,).
         old: Squared held-out errors of the present choice, shape (blocks,).
-        least_gain: Required relative reduction of the mean squared error.
+        least_gain: Required relative reduction of the RMS error.
     """
     gains = old - new
     clear = np.sum(gains) > np.sqrt(len(gains)) * np.std(gains, ddof=1)

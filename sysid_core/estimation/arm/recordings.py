@@ -35,7 +35,7 @@ def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
     """Return a mask of joints without measured efforts, shape (n,).
 
     Args:
-        efforts: Efforts of each span, each (K_i, n); NaN where not measured.
+        efforts: Efforts of each span, each (K_i, n); 0 throughout for unmeasured joints.
     """
     return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
 

@@ -242,7 +242,7 @@ def evenly_spread(lengths: Sequence[int], total: int) -> list[list[slice]]:
 
     Args:
         lengths: Number of samples of each span.
-        total: Number of samples wanted.
+        total: Desired total number of samples.
 
     Returns:
         Slices of each span; whole spans if they have no more than `total` samples together.

@@ -130,7 +130,8 @@ class ArmFit:
         identification: Identified robot with its estimate.
         lags: Estimated delays of the efforts.
         prior_weight: Weight of the prior in use; None if the method has no prior.
-        benefits: Reduction of the held-out error by each friction term.
+        benefits: Relative increase of the held-out error without a friction term, by term and
+            joint.
         load: Known load of the loaded recordings; None: none.
         loaded: Identification together with drive gains and load; None without loaded recordings.
         spread: Scatter of the torques predicted for other motions; None: not computed.
@@ -181,7 +182,7 @@ def fit_arm(
         settings: Given settings; the others are chosen. Positions alone may replace measured
             velocities if neither cut-off nor source of velocities is given, and the recordings have
             at most `MOST_TRIED` samples.
-        load: Known load of the loaded recordings.
+        load: Known load of the loaded recordings; None: none.
         loaded: Recordings with the load.
         progress: Function called with each step.
 

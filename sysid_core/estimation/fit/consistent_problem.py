@@ -102,7 +102,7 @@ class Certificate:
 
 
 def solve_convex(problem: cp.Problem, what: str) -> Certificate:
-    """Solve a convex program with Clarabel; anything but an optimum is an error.
+    """Solve a convex program with Clarabel, and raise an error unless the optimum is found.
 
     Args:
         problem: Convex program; its variables get the optimal values.

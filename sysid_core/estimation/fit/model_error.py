@@ -88,7 +88,7 @@ def model_error(
     error that repeats in every period would occur in all.
 
     Args:
-        regression: K samples of n torques.
+        regression: Equations for K samples of n torques.
         columns: Indices of the b estimated columns (base parameters).
         values: Estimates of the parameters, shape (b,).
         residual: Residuals, shape (K, n).

@@ -324,7 +324,7 @@ def compress(regression: Regression, weights: Array | None = None) -> Compressed
     """Return the triangular factors of the equations of every joint, computed block by block.
 
     Args:
-        regression: K samples of n torques in p parameters.
+        regression: Equations for K samples of n torques in p parameters.
         weights: Weight of each squared residual, shape (K, n); None: all 1.
     """
     n, p = len(regression.joints), len(regression.names)

@@ -237,7 +237,7 @@ def scores_of_joints(
     therefore multiplied by `S_j / (S_j - T_j)`, which is K / (K - p) for white noise.
 
     Args:
-        regression: K samples of n torques.
+        regression: Equations for K samples of n torques.
         columns: Indices of the b estimated columns.
         residual: Residuals, shape (K, n).
         weights: Weights of the fit.

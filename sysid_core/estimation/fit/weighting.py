@@ -47,7 +47,7 @@ class Weights:
 
     Attributes:
         of_joints: Inverse residual variance of each joint, shape (n,).
-        of_samples: Weight of each squared residual, shape (K, n); None: those of the joints.
+        of_samples: Weight of each squared residual, shape (K, n); None: `of_joints` for all.
         slopes: Mean slope of the score of each joint, `mean psi'(u) / sigma^2`, shape (n,): weights
             of the normal matrix in the covariance (Huber 1981, section 7.6).
         R: Weighted triangular factor of the q columns in question, shape (m, q).

@@ -64,7 +64,7 @@ def noise_weights(regression: Regression, max_lag: int, x: Array | None = None) 
     """Return the inverse noise variance of each joint; repeated samples count once; (n,).
 
     Args:
-        regression: K samples of n torques.
+        regression: Equations for K samples of n torques.
         max_lag: Largest correlation lag of the noise [samples].
         x: Present solution, shape (p,); None: the torques themselves count as noise.
     """
@@ -85,7 +85,7 @@ def solve_with_prior(
     """Minimise the weighted residuals and the distance from the prior.
 
     Args:
-        regression: K samples of n torques in p parameters.
+        regression: Equations for K samples of n torques in p parameters.
         weights: Inverse noise variance of each joint, shape (n,).
         mean: Mean of the prior, shape (p,).
         precision: Inverse covariance of the prior, shape (p, p).
@@ -183,7 +183,7 @@ def drift_precision(
         parameters: Friction parameters, shape (p,).
         natural: Natural scale of the parameters, shape (p,); standard deviations are at least 1/50
             of it.
-        drift: Relative standard deviation of the change.
+        drift: Relative standard deviation of the change of friction [-].
     """
     size = np.maximum(np.abs(parameters), 0.02 * natural)
     fixed = {

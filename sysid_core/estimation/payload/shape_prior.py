@@ -110,8 +110,8 @@ class ShapePrior:
     """Prior of a payload whose shape is given (possibly with errors) or unknown.
 
     Args:
-        shape: Shape in the sensor frame; None: unknown, within the extent. Of a grasped object
-            (`robot.shapes.grasped`), only the width between the fingers is used.
+        shape: Shape of the object in the sensor frame; None: unknown, within the extent. Of a
+            grasped object (`robot.shapes.grasped`), only the width between the fingers is used.
         contrasts: Relative standard deviations of the density between regions, one hypothesis each.
         extent: Size of the space that contains an object of unknown shape [m].
     """

@@ -72,7 +72,7 @@ class PayloadSession:
         calibration: Calibration from an earlier tare; None: tare in the marked postures.
 
     Attributes:
-        calibration: Calibration of the sensor, once it is tared.
+        calibration: Present calibration of the sensor; None before the tare.
         problem: Reason why the sensor could not be tared; None: none.
         tare_age_s: Time from the tare to the motion [s]; 0: unknown.
         n_without_motion: Number of wrenches left out because no joint states surround them in time.

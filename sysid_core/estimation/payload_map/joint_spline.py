@@ -31,9 +31,9 @@ class SplineBasis:
     """Quintic B-splines on equally spaced knots.
 
     Attributes:
-        start: First knot [s].
+        start: Time of the first knot [s].
         spacing: Distance between knots [s].
-        spans: Number of intervals between knots; there are spans + 5 functions.
+        spans: Number of intervals between knots, five fewer than basis functions.
     """
 
     start: float

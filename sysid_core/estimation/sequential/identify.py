@@ -278,7 +278,8 @@ class SequentialLeastSquares:
         Args:
             model: The robot.
             recordings: Recordings to be fitted.
-            unexcited: 'refuse' or 'prior', see `Unexcited`.
+            unexcited: Treatment of constants that no step excites, 'refuse' or 'prior' (see
+                `Unexcited`).
 
         Raises:
             EstimationError: `unexcited` is neither of the two.

@@ -72,9 +72,9 @@ def structural_base_parameters(
 ) -> BaseParameters:
     r"""Return the base parameters (`pi_b = R @ pi`) that follow from the undetectable transfers.
 
-    A transfer that removes the dependent parameter d of body i says that one unit of d acts like
-    `-c` units of i's other parameters and `B (e_d + c)` units of the parent's, which are base
-    parameters or replaced in the same way.
+    By a transfer that removes the dependent parameter d of body i, one unit of d acts like `-c`
+    units of i's other parameters and `B (e_d + c)` units of the parent's, which are base parameters
+    or replaced in the same way.
 
     Args:
         layout: Stages of the robot.
