@@ -72,9 +72,9 @@ def pseudo_inertia_from_pi(pi: ArrayLike) -> Array:
 
     Args:
         pi: Inertial parameters, shape (..., 10).
-        
-        Returns:
-            Pseudo-inertias, shape (..., 4, 4).
+
+    Returns:
+        Pseudo-inertias, shape (..., 4, 4).
     """
     pi = np.asarray(pi, dtype=float)
     inertia = inertia_matrix_from_pi(pi)

@@ -49,9 +49,9 @@ def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
     Args:
         time: Times, shape (K,) [s].
         z: Signals, shape (K, n).
-        
-        Returns:
-            Mask of the outliers, shape (K, n).
+
+    Returns:
+        Mask of the outliers, shape (K, n).
     """
     if len(z) <= 2 * _PAIRS:
         return np.zeros(z.shape, dtype=bool)
