@@ -181,8 +181,7 @@ class WrenchConvention:
         Args:
             wrench: Readings, shape (K, 6).
             motions: Candidate motions of the described sensor, equally likely.
-            bias: Candidate standard deviations of the bias of force and torque, equally likely [N,
-                N m].
+            bias: Candidate standard deviations of bias force and torque [N, N m], equally likely.
             zeroed: Standard deviations of a zeroed sensor's bias [N, N m]; None if it can't have
                 been zeroed with a load.
             sign: Declared sign; AUTO: unknown.

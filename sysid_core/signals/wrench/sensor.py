@@ -52,8 +52,7 @@ class SensorCalibration:
     Attributes:
         frame: Frame of the sensor.
         bias: Reading without any load, force then torque, shape (6,) [N, N m].
-        tare_load: Load `[m, m cx, m cy, m cz]` on the sensor during the tare, shape (4,) [kg, kg
-            m].
+        tare_load: Load `[m, m cx, m cy, m cz]` during the tare, shape (4,) [kg, kg m].
         covariance: Covariance of `[tare_load, bias]`, shape (10, 10).
         tool_pi: Inertial parameters of the known load to subtract (gripper, adapter), shape (10,).
         noise: Standard deviation of one sample per axis, shape (6,) [N, N m]; zero if unknown.
