@@ -213,7 +213,7 @@ class PayloadPlan:
             moves between them.
         check: Result of the check.
         posture: Posture about which the wrist oscillates, shape (n,) [rad].
-        wrist_joints: Indices of the three joints that oscillate.
+        wrist_joints: Names of the three joints that oscillate.
         frequencies_hz: Frequencies of the three joints at full speed [Hz].
         mean_angular_speed: Mean angular speed of the last link at full speed [rad/s].
     """
