@@ -28,7 +28,7 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
 
     Args:
         path: Path of the file.
-        
+
     Raises:
         OSError: The file cannot be written; `filename` is its name.
     """

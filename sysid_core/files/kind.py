@@ -66,7 +66,7 @@ class FileKind:
         Args:
             path: Path of the file.
             why: Description of the error, a clause without a full stop.
-            remedy: Recommended action; None: that of the kind.
+            remedy: Recommended action; "": that of the kind.
         """
         return self.error(
             f"The {self.name} '{path}' can't be used: {why.rstrip('.')}.",

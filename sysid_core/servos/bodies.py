@@ -28,7 +28,7 @@ class Loads:
     q is `a cos q + b sin q`; the gravity force of a prismatic joint is the constant `a`.
 
     Attributes:
-        a: Coefficients of cos q, shape (K, n) [N m, N].
+        a: Coefficients of cos q; forces of prismatic joints; shape (K, n) [N m, N].
         b: Coefficients of sin q, shape (K, n) [N m, N].
         inertia: Diagonal of the mass matrix, shape (K, n) [kg m², kg].
         turns: Mask of the revolute joints, shape (n,).

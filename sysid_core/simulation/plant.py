@@ -66,7 +66,8 @@ def build_mujoco_spec(
 
     Args:
         model: Robot with revolute, continuous and prismatic joints.
-        sensor_frame: Frame of a force-torque sensor, whose load side becomes a body; empty: none.
+        sensor_frame: Frame of a force-torque sensor, whose load side becomes a body; None: no
+            sensor.
         payload: Inertial parameters of the load on the sensor, in the sensor frame, shape (10,).
         friction: Coulomb friction per joint, shape (n,) [N m].
         damping: Viscous friction per joint, shape (n,) [N m s/rad].
