@@ -148,7 +148,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
     recordings then remain comparable.
 
     Args:
-        task: The recording.
+        task: Recording with its robot.
 
     Raises:
         SysIdError: The recording cannot be used.
@@ -255,7 +255,7 @@ def begin_of(run: Recording, source: Source) -> datetime:
     file.
 
     Raises:
-        SignalError: None of them says.
+        SignalError: None of these tells the time.
     """
     stamp = int(run.joints.stamps_ns[0]) * 1e-9
     if stamp > _CALENDAR:

@@ -191,7 +191,7 @@ def identify_fleet(
         registry: Whose recordings these are.
         rows: Where results go.
         engine: Where it is done.
-        resume: Whether recordings that were done are left out.
+        resume: True to leave out recordings that are already processed.
         progress: Called after every recording.
 
     Raises:

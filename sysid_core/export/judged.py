@@ -110,7 +110,7 @@ def judge_export(
     """Compare the errors of the exported and the identified robot.
 
     Args:
-        identification: The identified robot.
+        identification: Identified robot.
         target: Format of the file.
         torques: Torques of a motion according to the reader of the file.
         runs: Runs to be predicted.

@@ -19,8 +19,8 @@ class Job(Generic[Item]):
 
     Attributes:
         key: The same for the same work, whenever and wherever it is done.
-        item: What the function gets.
-        known: Fields that its rows have even where it fails: recording, robot, tool.
+        item: Argument of the function.
+        known: Fields of the job's rows that are set even after a failure: recording, robot, tool.
     """
 
     key: str
@@ -72,7 +72,7 @@ def run_jobs(
         jobs: May be a generator: only a few are held at a time.
         rows: Where results go.
         total: Number of jobs, for the expected time.
-        resume: Whether jobs whose rows are there are left out.
+        resume: True to leave out jobs that already have rows.
         progress: Called after every job.
     """
     before = rows.done() if resume else set()

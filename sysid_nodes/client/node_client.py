@@ -134,9 +134,9 @@ class NodeClient:
         Args:
             kind: Type of the action.
             name: Name of the action.
-            goal: What is wanted.
+            goal: Goal of the action.
             on_feedback: Function that is called with each feedback.
-            timeout_s: How long to wait for its end [s].
+            timeout_s: Longest time until the end of the goal [s].
             enough: True ends it early by cancelling, which is no fault then.
 
         Raises:

@@ -92,7 +92,7 @@ class LiveFiltering:
     """Filters of the joints and the sensor of one robot.
 
     Args:
-        effort_kind: What `effort` means; sent with the states.
+        effort_kind: Kind of the efforts, sent with the states.
         max_gap_s: Longer gaps start the filters again.
         stale_s: Longer silence is stale.
         send_joints: Takes a `FilteredJointState` and a function that makes its plain mirror.

@@ -209,7 +209,7 @@ class IdentificationComponent:
     `~/servos`, like the robot description on `robot_description`.
 
     Args:
-        node: The estimator.
+        node: Estimator node.
         residuals: Predicts by what was found last.
     """
 

@@ -62,7 +62,7 @@ def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]
     """Run a coroutine to its next `Ended`, and continue when that future is done.
 
     Args:
-        coroutine: That awaits nothing but `Ended`, and raises nothing.
+        coroutine: Coroutine that awaits nothing but `Ended`, and raises nothing.
         then: Function that is called with the result.
     """
     try:
@@ -81,10 +81,10 @@ class CoroutineActionServer(ActionServer):
         kind: Type of the action.
         name: Name of the action.
         play: Plays a goal, which it leaves in a final state; returns the result.
-        more: What else rclpy's server takes.
+        more: Further arguments of rclpy's server.
 
     Attributes:
-        play: As given.
+        play: Function that executes a goal, as given.
     """
 
     def __init__(

@@ -70,7 +70,7 @@ class Remote:
         Args:
             kind: Type of the action.
             name: Name of the action.
-            goal: What is to be done.
+            goal: Goal of the action.
             report: Takes each feedback.
             wanted: False when a cancel came while the goal was on its way.
             timeout_s: Longest time to its end [s].

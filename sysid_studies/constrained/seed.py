@@ -34,7 +34,7 @@ class ConstrainedStudyConfig:
             at least 1.25 away.
         offset: Largest torque offset over the joint's Coulomb friction.
         noise: Noise of the sensors.
-        excitation: How the motions are searched; durations are the study's own.
+        excitation: Settings of the search for motions; durations are those of the study.
         excitation_bandwidth: Bandwidth of the PD control while exciting [rad/s].
         tracking_bandwidth: Bandwidth of the feedback in the tracking test [rad/s].
     """

@@ -32,7 +32,7 @@ def sine_trajectory(
     the tracking test of Zhang et al. 2024 (section IV-D).
 
     Args:
-        chain: The mechanism.
+        chain: Mechanism with loops.
         box: Where it moves.
         peak_velocity: Largest velocity of every coordinate [rad/s].
         duration: [s]; of each segment where `alone`.

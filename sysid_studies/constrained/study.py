@@ -36,7 +36,7 @@ class ConstrainedStudy:
         chain: The nominal mechanism.
         config: Size of the study.
         seeds: One per robot.
-        conditions: What the planner says of each trajectory.
+        conditions: Remarks of the planner on each trajectory, one text each.
     """
 
     chain: ClosedChain

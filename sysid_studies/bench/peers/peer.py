@@ -18,7 +18,7 @@ class PeerFit:
     """Robot identified by another package.
 
     Attributes:
-        model: The robot.
+        model: Robot model.
         processing: Cut-offs of its filters.
         efforts: From a recording to efforts at its stamps, in its unit, shape (K, n); NaN where
             it has none.
@@ -42,8 +42,8 @@ class Peer:
 
     Attributes:
         name: Name of its rows, and of the module here that runs it.
-        says: What it does, in a line.
-        packages: What has to be installed: `pip install "robot_sysid[peers]"`.
+        says: Description of the tool, one line.
+        packages: Required packages: `pip install "robot_sysid[peers]"`.
     """
 
     name: str
