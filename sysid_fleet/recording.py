@@ -120,7 +120,7 @@ class Task:
     """Recording with the data of its robot.
 
     Attributes:
-        source: Where it is.
+        source: Source of the recording.
         robot: Robot of the registry.
         tool: Tool of the registry; None: without.
     """

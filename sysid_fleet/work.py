@@ -192,7 +192,7 @@ def identify_fleet(
         rows: Where results go.
         engine: Where it is done.
         resume: True to leave out recordings that are already processed.
-        progress: Called after every recording.
+        progress: Function called after every recording.
 
     Raises:
         BatchError: Nothing there, or a recording that is no robot's.

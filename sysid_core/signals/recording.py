@@ -167,7 +167,7 @@ class WrenchStream:
     Attributes:
         frame: Frame of the sensor (axes and reference point).
         stamps_ns: Time stamps, shape (K,) [ns].
-        wrench: Shape (K, 6), force [N] then torque [N m].
+        wrench: Readings, force then torque, shape (K, 6) [N, N m].
     """
 
     frame: str

@@ -146,7 +146,7 @@ def live_client(
     Args:
         namespace: Namespace of the nodes.
         check: Function that is called while waiting; it raises an error if something else failed.
-        sim_time: Take the time from /clock, as the nodes do.
+        sim_time: True for the time of /clock, as the nodes use.
     """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     client = LiveClient(namespace, check, sim_time)

@@ -33,7 +33,7 @@ class NodeClient:
         namespace: Namespace of the nodes, "" for none.
         check: Function that is called while waiting; it raises an error if something else failed
             (such as a node that ended).
-        sim_time: Take the time from /clock, as the nodes do.
+        sim_time: True for the time of /clock, as the nodes use.
 
     Attributes:
         patience: Every limit is this many times longer, for slow machines.

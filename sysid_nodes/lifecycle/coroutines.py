@@ -38,8 +38,8 @@ def answer_later(service: Service) -> None:
     """Answer a service call when its coroutine ends, without polling by rclpy.
 
     Args:
-        service: Its callback is a coroutine function that awaits nothing but `Ended`, and raises
-            nothing.
+        service: Service whose callback is a coroutine function that awaits nothing but `Ended`,
+            and raises nothing.
     """
     play, send = service.callback, service.send_response
 
@@ -80,7 +80,7 @@ class CoroutineActionServer(ActionServer):
         node: Node that serves the action.
         kind: Type of the action.
         name: Name of the action.
-        play: Plays a goal, which it leaves in a final state; returns the result.
+        play: Function that executes a goal, leaves it in a final state, and returns the result.
         more: Further arguments of rclpy's server.
 
     Attributes:

@@ -37,7 +37,8 @@ class MotionPlayer:
     Args:
         node: Configured node whose topics are used.
         inputs: Inputs received from the robot.
-        stepped: Called after each step with the core, its command, and whether the state is new.
+        stepped: Function called after each step with the core, its command, and True for a new
+            state.
     """
 
     def __init__(

@@ -197,7 +197,7 @@ def constrained_study(
     Args:
         chain: Nominal mechanism.
         config: Size of the study.
-        progress: Called with the share that is done and what is under way.
+        progress: Function called with the completed share and a description of the step.
     """
     config = config or ConstrainedStudyConfig()
 

@@ -107,7 +107,7 @@ class TrackingRun:
         time: Times, shape (K,) [s].
         q: Positions of all joints, shape (K, n).
         v: Velocities of all joints, shape (K, n).
-        effort: Commanded at each sample, held until the next, shape (K, n_a) [N m].
+        effort: Efforts commanded at each sample, held until the next, shape (K, n_a) [N m].
         error: Desired minus actual positions of the actuated joints, shape (K, n_a) [rad].
         at_limit: Mask of the efforts at their limit, shape (K, n_a).
     """

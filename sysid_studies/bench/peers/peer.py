@@ -22,7 +22,7 @@ class PeerFit:
         processing: Cut-offs of its filters.
         efforts: From a recording to efforts at its stamps, in its unit, shape (K, n); NaN where
             it has none.
-        physically_consistent: Whether every body is possible; None where the tool doesn't give
+        physically_consistent: True if every body is physically possible; None if the tool gives no
             bodies.
     """
 
