@@ -32,8 +32,8 @@ class Trend:
     """Time series of one parameter of one robot with one tool.
 
     Attributes:
-        series: As it was estimated, relative to `scale`.
-        monitored: What was found.
+        series: Estimated values over time, relative to `scale`.
+        monitored: Result of the monitoring.
         spread: Spread of the group.
         scale: Scale of the values, in `unit`; 1 for those that aren't relative.
         unit: Unit of scale times value.

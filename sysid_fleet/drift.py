@@ -111,8 +111,8 @@ class Series:
     """Time series of estimates of one parameter of one robot with one tool.
 
     Attributes:
-        time: Shape (K,) [s].
-        value: Shape (K,).
+        time: Times, shape (K,) [s].
+        value: Values, shape (K,).
         deviation: Standard deviations, shape (K,); NaN: unknown.
         regressor: Temperature [deg C] or warm-up time [s], shape (K,); NaN: unknown.
     """
@@ -128,7 +128,7 @@ class Spread:
     """Statistics that the robots of a group share.
 
     Attributes:
-        between: Deviation between nights beyond what the estimates say of themselves.
+        between: Standard deviation between nights, in addition to that of the estimates.
         scale: Factor on the estimates' own deviations, at most 1.
         freedom: Degrees of freedom of these.
         slope: Change with the regressor.

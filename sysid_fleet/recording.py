@@ -120,7 +120,7 @@ class Task:
     """Recording with the data of its robot.
 
     Attributes:
-        source: Where it is.
+        source: Source of the recording.
         robot: Robot of the registry.
         tool: Tool of the registry; None: without.
     """
@@ -148,7 +148,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
     recordings then remain comparable.
 
     Args:
-        task: The recording.
+        task: Recording with its robot.
 
     Raises:
         SysIdError: The recording cannot be used.
@@ -255,7 +255,7 @@ def begin_of(run: Recording, source: Source) -> datetime:
     file.
 
     Raises:
-        SignalError: None of them says.
+        SignalError: None of these tells the time.
     """
     stamp = int(run.joints.stamps_ns[0]) * 1e-9
     if stamp > _CALENDAR:

@@ -36,8 +36,8 @@ class Robot(FileSchema):
         calibration: Folder that `sysid identify` wrote: masses, friction terms, cut-offs.
         match: Pattern of the addresses of its recordings.
         tools: By id; recordings that match none are without tool.
-        columns: Column map of tables, or of what bags don't say.
-        effort_kind: What the efforts of bags mean.
+        columns: Column map of tables, or of data missing in bags.
+        effort_kind: Kind of the efforts in bags.
         temperature: Topic of `sensor_msgs/Temperature` in its bags.
         speed: Speed that friction is stated at [rad/s or m/s].
         group: Robots of a group share the spread between nights; default: the description.

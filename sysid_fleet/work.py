@@ -191,8 +191,8 @@ def identify_fleet(
         registry: Whose recordings these are.
         rows: Where results go.
         engine: Where it is done.
-        resume: Whether recordings that were done are left out.
-        progress: Called after every recording.
+        resume: True to leave out recordings that are already processed.
+        progress: Function called after every recording.
 
     Raises:
         BatchError: Nothing there, or a recording that is no robot's.

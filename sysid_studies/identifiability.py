@@ -31,8 +31,8 @@ class PaperRobot:
     Attributes:
         title: Where it stands.
         robot: Name of the reference robot.
-        floating_base: Whether its base moves freely; the base's own ten parameters and its column
-            aren't in the paper's table.
+        floating_base: True for a base that moves freely; its ten parameters and its column aren't
+            in the paper's table.
         dim_v: Without and with gravity.
         dim_k: Likewise.
         dim_transfer: With gravity.

@@ -104,7 +104,7 @@ class Gallop:
     """Transverse gallop: torso and legs over time; K samples.
 
     Attributes:
-        time: Shape (K,) [s].
+        time: Times, shape (K,) [s].
         position: Position of the torso, with its first two derivatives, shape (3, K, 3) [m, s].
         rpy: Roll, pitch, yaw of the torso, likewise, shape (3, K, 3) [rad, s].
         legs: Joint angles by `leg_joint`, likewise, shape (3, K).

@@ -52,7 +52,7 @@ def varying_parts(
     in the constants, so a stack of constants gives the coefficients of the linear equations.
 
     Args:
-        chain: The arm.
+        chain: Arm as a serial chain.
         constants: Constants of all bodies, shape (..., n, 10), see `MinimalConstants.all_constants`.
         q: Joint positions, shape (n,).
 
@@ -143,11 +143,11 @@ def composite_inverse_dynamics(
     The Coriolis torque is `Hdot v - 1/2 d(v^T H v)/dq`, which equations (30)-(32) spell out.
 
     Args:
-        chain: The arm.
+        chain: Arm as a serial chain.
         constants: Constants of all bodies, shape (n, 10).
-        q: Shape (n,).
-        v: Shape (n,).
-        a: Shape (n,).
+        q: Joint positions, shape (n,) [rad].
+        v: Joint velocities, shape (n,).
+        a: Joint accelerations, shape (n,).
 
     Returns:
         Shape (n,) [N m or N].
@@ -178,7 +178,7 @@ class Visibility:
 
     Attributes:
         names: The constants of that body that its joint's torque depends on.
-        reason: Which case of Property 1 or 2 says so.
+        reason: Case of Property 1 or 2 that applies.
     """
 
     names: tuple[str, ...]
@@ -256,7 +256,7 @@ def visible_constants(
     another joint moves alone.
 
     Args:
-        chain: The arm.
+        chain: Arm as a serial chain.
         moving: Index of the joint that moves.
         observed: Index of the joint whose torque is read, not before the moving one.
         posture: Positions of all joints, shape (n,).
@@ -353,7 +353,7 @@ def check_postures(
     all constants that Properties 1 and 2 list must be independent over the postures.
 
     Args:
-        minimal: The constants.
+        minimal: Minimal constants of the arm.
         moving: Index of the joint that moves alone.
         observed: Index of the joint whose torque is read, and whose body is meant.
         postures: Positions of all joints, each of shape (n,).

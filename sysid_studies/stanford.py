@@ -89,7 +89,7 @@ class StanfordStudy:
         exact: The same constants straight from the link parameters (lemma 1).
         closing_error: Largest difference between the torques from the constants alone and those of
             recursive Newton-Euler, relative to the largest torque, over random motions.
-        n_random: How many random motions.
+        n_random: Number of random motions.
     """
 
     directions: dict[int, Array]

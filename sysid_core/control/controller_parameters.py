@@ -25,7 +25,7 @@ def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: floa
     would fall. A joint with less than 5 % of the largest gravity torque is judged by that 5 %.
 
     Args:
-        nominal: The mechanism with its nominal parameters.
+        nominal: Mechanism with nominal parameters.
         candidate: Robot with the parameters to be judged.
         factor: Largest ratio of the gravity torques, above 1.
     """

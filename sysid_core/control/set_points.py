@@ -42,13 +42,13 @@ class SetPointLimits:
     velocity.
 
     Attributes:
-        joint_names: The actuated joints.
-        lower: Shape (n_a,) [rad or m].
-        upper: Shape (n_a,).
-        velocity: Shape (n_a,) [rad/s or m/s].
-        step: Distance that is no jump [rad or m].
-        bandwidth: Bandwidth of the tracking error, w [rad/s].
-        acceleration: Largest acceleration due to a set point and the feedback, a [rad/s^2].
+        joint_names: Names of the n_a actuated joints.
+        lower: Lower position limits, shape (n_a,) [rad or m].
+        upper: Upper position limits, shape (n_a,) [rad or m].
+        velocity: Velocity limits, shape (n_a,) [rad/s or m/s].
+        step: Largest distance of a set point that isn't a jump [rad or m].
+        bandwidth: Bandwidth w of the tracking error [rad/s].
+        acceleration: Largest acceleration a due to a set point and the feedback [rad/s^2].
     """
 
     joint_names: tuple[str, ...]
@@ -70,11 +70,12 @@ class SetPointLimits:
         """Raise an error if the robot cannot follow a set point within its limits.
 
         Args:
-            q: Its positions, shape (n_a,).
-            v: Its velocities, shape (n_a,).
-            a: Its accelerations, shape (n_a,).
-            near: Positions and velocities that it may go on from: reference, measured state.
-            dt: Time since the set point before, 0 where none is followed [s].
+            q: Positions of the set point, shape (n_a,) [rad or m].
+            v: Velocities of the set point, shape (n_a,) [rad/s or m/s].
+            a: Accelerations of the set point, shape (n_a,) [rad/s^2 or m/s^2].
+            near: Positions and velocities of the states from which the set point may continue:
+                reference and measured state.
+            dt: Time since the previous set point [s]; 0: none is followed.
 
         Raises:
             SetPointError: The set point exceeds a limit, or is too far from the reference and the

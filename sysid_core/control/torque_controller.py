@@ -39,13 +39,13 @@ class ControllerTiming:
     """Time constants and timeouts of a `TorqueController`.
 
     Attributes:
-        setpoint_timeout: Set points older than this end the tracking [s].
-        state_timeout: Measured states older than this silence the controller [s].
-        ahead: Set points and states further in the future count as missing [s].
+        setpoint_timeout: Age of the set point beyond which tracking ends [s].
+        state_timeout: Age of the measured state beyond which no effort is commanded [s].
+        ahead: Longest time by which stamps may be in the future; later ones count as missing [s].
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the change to other parameters [s].
-        still_speed: Slower than this, measured and desired, is standing still [rad/s].
-        still_time: Time for which robot and reference must be at rest [s].
+        still_speed: Speed, measured and desired, below which a joint is at rest [rad/s].
+        still_time: Shortest time of rest of robot and reference [s].
     """
 
     setpoint_timeout: float = 0.2
@@ -64,13 +64,13 @@ class TorqueController:
     Zhang, Haugk and Vasudevan (2024), eq. (34).
 
     Args:
-        chain: The nominal model, for the gains and at first for the feedforward; an open chain is
-            one without loops.
-        bandwidth: Bandwidth of the tracking error, w [rad/s].
+        chain: Nominal model, for the gains and initially for the feedforward; without loops for an
+            open chain.
+        bandwidth: Bandwidth w of the tracking error [rad/s].
         timing: Time constants and timeouts.
-        drive_inertia: Known of every drive besides the chain's, for the gains [kg m^2].
-        feedback_limit: Largest acceleration that the error may ask for [rad/s^2]: after a stall the
-            robot catches up without a jerk.
+        drive_inertia: Known drive inertias in addition to the chain's, for the gains [kg m^2].
+        feedback_limit: Largest acceleration due to the tracking error [rad/s^2], for smooth
+            catching up after a stall.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class TorqueController:
         (n_a,).
 
         Raises:
-            SignalError: Wrong number of values, or NaN.
+            SignalError: The number of values is wrong, or a value is NaN.
         """
         reference = [self._numbers(x, "set point") for x in (q_d, v_d, a_d)]
         if self._set_point is not None:
@@ -119,7 +119,7 @@ class TorqueController:
         """Set the measured state of the actuated joints, each of shape (n_a,).
 
         Raises:
-            SignalError: Wrong number of values, or NaN.
+            SignalError: The number of values is wrong, or a value is NaN.
         """
         q, v = self._numbers(q_a, "state"), self._numbers(v_a, "state")
         self._measured = (t, q, v)
@@ -138,8 +138,8 @@ class TorqueController:
             t: Time of the set point [s].
 
         Returns:
-            Reference and measured state, as far as there are any, and the time since the set point
-            that is being followed, 0 where none is [s].
+            Available ones of reference and measured state, and the time since the followed set
+            point [s]; 0: none is followed.
         """
         near = [] if self._measured is None else [self._measured[1:]]
         reference = self.desired(t)

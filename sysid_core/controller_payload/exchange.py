@@ -40,11 +40,11 @@ class ControllerSetting:
     """Payload values for one vendor, for manual entry or for its service.
 
     Attributes:
-        vendor: Make of the robot.
-        text: The call, with numbers as the controller keeps them.
+        vendor: Vendor of the robot.
+        text: Call with the numbers as rounded by the controller.
         kept: Payload that the controller then uses.
-        error_torque: Largest torque about the flange that the rest leaves: weight in any posture,
-            and the inertia that isn't set, at 1 rad/s^2 [N m].
+        error_torque: Largest torque about the flange due to the difference: its weight in any
+            posture, and the inertia that isn't set, at 1 rad/s^2 [N m].
     """
 
     vendor: Make
@@ -61,7 +61,7 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
     PAYLOAD SET) takes the moments about the axes of the flange, and no products of inertia.
 
     Args:
-        payload: Payload on the flange, in its axes.
+        payload: Payload on the flange, in the flange frame.
     """
     m, c, inertia = payload.mass, payload.com, payload.inertia
     tensor = np.array([inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))])

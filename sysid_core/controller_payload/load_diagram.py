@@ -18,7 +18,7 @@ class LoadDiagram:
 
     Attributes:
         distance: Distances of the centre of mass from the flange, increasing, shape (K,) [m].
-        mass: Permissible there, shape (K,) [kg]; nothing is permitted beyond the last corner.
+        mass: Permissible masses at these distances, shape (K,) [kg]; zero beyond the last corner.
     """
 
     distance: Array
@@ -29,7 +29,7 @@ class LoadDiagram:
         """Read the corners from the text 'DISTANCE:MASS,...' [m, kg].
 
         Raises:
-            SignalError: They are none.
+            SignalError: The text contains no valid corners.
         """
         try:
             corners = [tuple(map(float, corner.split(":"))) for corner in text.split(",")]
@@ -58,8 +58,9 @@ class LoadDiagram:
         deviations of it.
 
         Args:
-            mass: And its standard deviation [kg].
-            distance: Distance of the centre of mass from the flange, and its standard deviation [m].
+            mass: Mass and its standard deviation [kg].
+            distance: Distance of the centre of mass from the flange, and its standard deviation
+                [m].
         """
         permitted = self.permitted(distance[0])
         data = {"mass": mass[0], "distance": distance[0], "permitted": permitted}

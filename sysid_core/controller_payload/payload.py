@@ -26,9 +26,9 @@ class ControllerPayload:
     """Payload of a robot controller, in the flange frame.
 
     Attributes:
-        mass: [kg].
+        mass: Mass [kg].
         com: Centre of mass in the flange frame, shape (3,) [m].
-        inertia: Inertia about the centre of mass, axes of the flange, shape (3, 3) [kg m^2].
+        inertia: Inertia about the centre of mass in the axes of the flange, shape (3, 3) [kg m^2].
     """
 
     mass: float
@@ -78,8 +78,8 @@ class ControllerPayload:
         if there are none.
 
         Args:
-            other: Such as what the controller reports.
-            with_inertia: Compare the inertia too.
+            other: Payload to compare with, such as that reported by the controller.
+            with_inertia: True to compare the inertia too.
         """
         out = []
         if abs(self.mass - other.mass) > 1e-3 * max(1.0, self.mass):
@@ -104,7 +104,7 @@ class PayloadLimits:
     """Plausibility limits for payloads, checked before one is sent to a controller.
 
     Attributes:
-        max_mass: The robot's rated payload [kg].
+        max_mass: Rated payload of the robot [kg].
         max_com: Largest distance of the centre of mass from the flange [m].
         max_radius: Largest radius of gyration about the centre of mass [m].
     """

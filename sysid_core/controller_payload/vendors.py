@@ -37,10 +37,10 @@ class Vendor:
     """Payload service of a vendor.
 
     Attributes:
-        name: As in the node's parameter.
+        name: Name of the vendor as in the node's parameter.
         service_type: ROS type of the service.
         service_name: Name of the service of the vendor's driver.
-        length_unit: Metres per unit of the centre of mass.
+        length_unit: Unit of the centre of mass in the service [m].
     """
 
     name: str
@@ -64,8 +64,8 @@ class VendorRequest:
     """Service request of a vendor with its values.
 
     Attributes:
-        values: Field to value; messages as nested mappings.
-        sends_inertia: Whether the layout has room for the inertia.
+        values: Values by field name; messages as nested mappings.
+        sends_inertia: True if the request has a field for the inertia.
     """
 
     values: Mapping[str, Any]
@@ -91,7 +91,7 @@ class VendorRequest:
             transition_s: Duration of the change in the controller, if the service supports it [s].
 
         Raises:
-            ModelError: A field is unknown, or mass or centre of mass have no place.
+            ModelError: A field is unknown, or there is none for mass or centre of mass.
         """
         values: dict[str, Any] = {}
         taken: set[str] = set()
@@ -112,10 +112,10 @@ class VendorRequest:
         """Return True if the driver accepted the payload, together with the driver's message.
 
         Args:
-            response: Fields of the answer: `success`, or `ret` (0 is good), and a text.
+            response: Fields of the answer: `success` or `ret` (0: accepted), and a text.
 
         Raises:
-            ModelError: The answer says neither.
+            ModelError: The answer contains neither.
         """
         text = str(response.get("error") or response.get("message") or response.get("status") or "")
         if "success" in response:

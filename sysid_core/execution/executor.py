@@ -46,10 +46,10 @@ class Executor:
     otherwise it starts at the measured state, so that a blocked arm is never pushed.
 
     Args:
-        model: The robot.
+        model: Robot model.
         trajectory: Trajectory to be played.
         limits: Motion limits of the robot.
-        monitor: Limits that abort the motion; default: derived from the motion limits.
+        monitor: Limits that abort the motion; None: derived from the motion limits.
         settings: Settings for playing the trajectory.
     """
 
@@ -103,7 +103,7 @@ class Executor:
             progress: Function that is called with the completed share of the check.
 
         Raises:
-            ExcitationError: A run is going on.
+            ExcitationError: Another run is active.
         """
         if not self.state.is_final:
             raise ExcitationError(
@@ -167,10 +167,10 @@ class Executor:
 
         Args:
             now: Current time, on the clock of the measurements' stamps [s].
-            measured: The newest state, or None when none has arrived.
+            measured: Newest measured state; None if none has arrived.
 
         Returns:
-            What to command from now on.
+            Command to send now.
         """
         if self.state.is_final:
             return self._command()

@@ -101,7 +101,7 @@ class Fault:
 
     Attributes:
         code: Kind of fault.
-        data: Numbers and names of it, as its text in `TEXTS` needs them.
+        data: Numbers and names for the fault's text in `TEXTS`.
     """
 
     code: FaultCode

@@ -33,11 +33,11 @@ class Measured:
 
     Attributes:
         stamp: Time of the measurement, on the same clock as the executor's `now` [s].
-        joint_names: Columns of the arrays.
-        q: Shape (m,) [rad or m].
-        v: Shape (m,) [rad/s or m/s].
-        effort: Shape (m,) [N m or N], or None where not measured as torque.
-        wrench: Wrench, force then torque, shape (6,) [N, N m], or None.
+        joint_names: Names of the m joints, in the order of the arrays.
+        q: Joint positions, shape (m,) [rad or m].
+        v: Joint velocities, shape (m,) [rad/s or m/s].
+        effort: Joint torques or forces, shape (m,) [N m or N]; None if not measured as torque.
+        wrench: Measured wrench, force then torque, shape (6,) [N, N m]; None without a sensor.
         wrench_stamp: Time of the wrench measurement [s]; None: that of the joint state.
     """
 
@@ -55,18 +55,18 @@ class MonitorLimits:
     """Limits that abort a running motion; arrays follow the robot's joints, shape (n,).
 
     Attributes:
-        lower: Lowest measured positions.
-        upper: Highest measured positions.
-        velocity: Measured speeds.
-        effort: Measured torques; infinite where not limited.
-        tracking_error: Commanded minus measured positions [rad or m].
-        tcp_frame: Frame whose speed is limited.
-        tcp_speed: [m/s].
-        force: Norm of the measured force [N].
-        torque: Norm of the measured torque [N m].
-        stale_after: Age of the newest state [s].
+        lower: Lower limits of the measured positions [rad or m].
+        upper: Upper limits of the measured positions [rad or m].
+        velocity: Limits of the measured speeds [rad/s or m/s].
+        effort: Limits of the measured efforts [N m or N]; infinite: no limit.
+        tracking_error: Limits of the difference of commanded and measured positions [rad or m].
+        tcp_frame: Name of the frame whose speed is limited.
+        tcp_speed: Speed limit of `tcp_frame` [m/s].
+        force: Limit of the norm of the measured force [N].
+        torque: Limit of the norm of the measured torque [N m].
+        stale_after: Largest age of the newest state [s].
         max_step: Longest time between two steps; a longer one is a jump of the clock [s].
-        wrench_stale_after: Age of the newest wrench, of a sensor that has measured once [s].
+        wrench_stale_after: Largest age of the newest wrench, once the sensor has measured [s].
 
     Raises:
         ExcitationError: A limit is NaN or not positive, or a range leaves no room.
@@ -118,7 +118,7 @@ class MonitorLimits:
             limits: Limits of the motion.
             tracking_error: Largest tracking error, one number for all joints, or shape (n,) [rad or
                 m].
-            others: The remaining attributes, where they differ from their defaults.
+            others: Values of further attributes of this class that replace their defaults.
         """
         n = len(limits.joint_names)
         return cls(
@@ -162,7 +162,7 @@ class ExecutionMonitor:
     """Compares the measured state with the limits at every step.
 
     Args:
-        model: The robot.
+        model: Robot model.
         limits: Limits that abort the motion.
     """
 
@@ -225,8 +225,8 @@ class ExecutionMonitor:
 
         Args:
             now: Current time [s].
-            measured: Newest state, or None when none has arrived.
-            q_commanded: Shape (n,), or None when nothing is commanded.
+            measured: Newest measured state; None if none has arrived.
+            q_commanded: Commanded positions, shape (n,) [rad or m]; None without a command.
         """
         fault = self._clock_fault(now, measured)
         if fault is not None or measured is None:

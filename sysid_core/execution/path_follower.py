@@ -26,7 +26,7 @@ class PathFollower:
 
     Args:
         trajectory: Trajectory that starts and ends at rest and respects the acceleration limits.
-        acceleration: Limits, shape (n,) in the trajectory's joint order [rad/s^2 or m/s^2].
+        acceleration: Acceleration limits in the trajectory's joint order, (n,) [rad/s^2 or m/s^2].
     """
 
     def __init__(self, trajectory: Trajectory, acceleration: ArrayLike) -> None:
@@ -72,7 +72,7 @@ class PathFollower:
         [s].
 
         Returns:
-            The motion, and the times on the path that its samples are at, shape (K,).
+            Motion, and path times of its samples, shape (K,) [s].
         """
 
         def rise(ghost: PathFollower, dt: float) -> float:

@@ -32,8 +32,9 @@ class Play(ABC):
     """Execution of a path, command by command or goal by goal.
 
     Attributes:
-        scaling: Speed scaling of the robot, as it says itself or as it plays.
-        lateness: Longest time that a goal has taken to the controller in this run [s].
+        scaling: Speed scaling of the robot, reported or estimated from its progress (1: full
+            speed).
+        lateness: Longest delay of a goal on its way to the controller in this run [s].
     """
 
     scaling = 1.0
@@ -92,8 +93,8 @@ class Play(ABC):
 
         Args:
             stamp: Stamp of the state [s].
-            longest: Largest age of a state that counts [s].
-            q: The state, shape (n,), where it can be used.
+            longest: Largest age of a usable state [s].
+            q: Measured positions, shape (n,) [rad or m]; None if they can't be used.
         """
 
     def outgoing(self, now: float) -> Outgoing | None:
@@ -123,8 +124,8 @@ class Play(ABC):
         """Brake along the path.
 
         Args:
-            soon: As soon as it can be done; else so that no delay on the way makes a step.
-            clocked: Whether the clock can be trusted.
+            soon: True to brake as soon as possible; False to allow for delays, without a step.
+            clocked: True if the clock is reliable.
         """
 
     def stop_at(self, where: Nearest, age: float) -> None:
@@ -140,7 +141,7 @@ class GoalPlay(Play):
     """Execution by a controller that receives whole trajectories and has a time of its own.
 
     Args:
-        played: What is played of the path.
+        played: Played motion along the path.
     """
 
     def __init__(self, played: PlayedMotion) -> None:
@@ -180,8 +181,8 @@ class GuardedPlay(GoalPlay):
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.
-        acceleration: Limits, shape (n,).
-        settings: How to play it.
+        acceleration: Acceleration limits, shape (n,) [rad/s^2 or m/s^2].
+        settings: Settings for playing the path.
     """
 
     def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
@@ -248,8 +249,8 @@ class StreamedPlay(Play):
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.
-        acceleration: Limits, shape (n,).
-        settings: How to play it.
+        acceleration: Acceleration limits, shape (n,) [rad/s^2 or m/s^2].
+        settings: Settings for playing the path.
     """
 
     def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:

@@ -32,7 +32,7 @@ def brake(x: Array) -> tuple[Array, Array, Array]:
     interpolation of a controller does not exceed the limits.
 
     Args:
-        x: Share of the stop's time, 0 to 1, shape (K,).
+        x: Elapsed share of the stop's duration, 0 to 1, shape (K,).
     """
     return x - x**3 + 0.5 * x**4, 1.0 - 3.0 * x**2 + 2.0 * x**3, -6.0 * x + 6.0 * x**2
 
@@ -43,10 +43,10 @@ def braking_from(
     """Stop from a measured state, straight ahead in joint space, with the same rate for all joints.
 
     Args:
-        template: Gives robot and joint names.
-        q: Initial positions, shape (n,).
-        v: Initial velocities, shape (n,).
-        acceleration: Limits, shape (n,).
+        template: Trajectory with the robot's name and joint names.
+        q: Initial positions, shape (n,) [rad or m].
+        v: Initial velocities, shape (n,) [rad/s or m/s].
+        acceleration: Acceleration limits, shape (n,) [rad/s^2 or m/s^2].
     """
     q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
     T = max(1.5 * float(np.max(np.abs(v) / np.asarray(acceleration))), 2 * STOP_PERIOD)
@@ -64,7 +64,7 @@ class Nearest:
     Attributes:
         u: Time of the nearest sample [s].
         distance: Largest distance of a joint from this sample [rad or m].
-        rate: Share of that sample's velocity that the robot has along it.
+        rate: Velocity of the robot along the motion, as a share of that sample's velocity.
     """
 
     u: float
@@ -79,7 +79,7 @@ class Outgoing:
     Attributes:
         trajectory: Trajectory that ends at rest.
         begin: Time at which the first sample is due, on the executor's clock [s]; None: on arrival.
-        origin: The motion's time of its first sample [s].
+        origin: Motion time of the goal's first sample [s].
     """
 
     trajectory: Trajectory
@@ -98,9 +98,9 @@ class PlayedMotion:
 
     Attributes:
         path: Path that starts and ends at rest and respects the acceleration limits.
-        acceleration: Limits, shape (n,) in the path's joint order.
+        acceleration: Acceleration limits in the path's joint order, shape (n,) [rad/s^2 or m/s^2].
         motion: Played part of the motion, at equal time steps.
-        places: Times on the path of the motion's samples, shape (K,).
+        places: Path times of the motion's samples, shape (K,) [s].
     """
 
     path: Trajectory
@@ -145,11 +145,11 @@ class PlayedMotion:
         Args:
             first: Time at or after the first point [s].
             until: Time from which the motion brakes, or a little later [s].
-            exact: Whether the first point is exactly at `first`.
+            exact: True if the first point must be exactly at `first`.
 
         Returns:
-            Times are the motion's; the stop ends within the acceleration limits, where the motion
-            leaves any room.
+            Piece in motion time; the stop respects the acceleration limits if the motion leaves any
+            room for it.
         """
         motion, last = self.motion, len(self.motion.time) - 1
         i0 = KNOT * int(np.clip(first / (KNOT * self._period), 0, last // KNOT))
@@ -245,10 +245,10 @@ def piece_of(
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.
-        acceleration: Limits, shape (n,) in the path's joint order.
-        speed_scale: Largest share of its speed.
-        begin: Time on the path where the piece begins [s].
-        lasts: The rate falls after this time, in the time of who plays it [s].
+        acceleration: Acceleration limits in the path's joint order, shape (n,) [rad/s^2 or m/s^2].
+        speed_scale: Largest rate, as a share of the path's speed, 0 to 1.
+        begin: Path time at which the piece begins [s].
+        lasts: Player's time after which the rate decreases [s].
     """
     limits, end = np.array(acceleration, dtype=float), float(path.time[-1])
 

@@ -31,12 +31,12 @@ class ControllerClock:
     as 1.
 
     Args:
-        rate: Speed scaling that it is thought to run with.
+        rate: Assumed speed scaling of the controller.
 
     Attributes:
-        spoken: Whether the controller has reported its time.
-        measured: Whether the controller's time is known, by its reports or by a topic, if the rate
-            is full.
+        spoken: True if the controller has reported its time.
+        measured: True if the controller's time is known, from reports or (at full rate) from a
+            topic.
     """
 
     def __init__(self, rate: float) -> None:
@@ -81,10 +81,10 @@ class RollingPlay(GoalPlay):
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.
-        acceleration: Limits, shape (n,).
+        acceleration: Acceleration limits, shape (n,) [rad/s^2 or m/s^2].
         settings: Settings for playing the path.
-        scaling: Speed scaling of the robot, as far as it is known.
-        begin: Time on the path where it begins, at rest [s].
+        scaling: Speed scaling of the robot, if known.
+        begin: Path time at which the execution begins, at rest [s].
     """
 
     def __init__(
@@ -205,9 +205,9 @@ class RollingPlay(GoalPlay):
 
         Args:
             stamp: Stamp of the state [s].
-            longest: Largest age of a state that counts [s].
-            q: The state, shape (n,); as long as the controller hasn't said its time, the nearest
-                posture of its goal is taken for the one commanded.
+            longest: Largest age of a usable state [s].
+            q: Measured positions, shape (n,) [rad or m]; until the controller reports its time, the
+                nearest posture of its goal counts as commanded.
         """
         unheard = self._settings.clocked and not (self._clock.spoken or self._finished)
         if q is not None and unheard and not self._stopping:
@@ -274,8 +274,8 @@ class RollingPlay(GoalPlay):
         """Let the current goal end by itself, or brake earlier.
 
         Args:
-            soon: Whether a goal that brakes as soon as it can be there may replace it.
-            clocked: Whether the clock can be trusted to say when that is.
+            soon: True if a new goal may replace the current one, to brake as early as possible.
+            clocked: True if the clock is reliable.
         """
         self._stopping = True
         lead = max(self._settings.stop_lead, self.lateness)

@@ -41,18 +41,19 @@ class ExecutorSettings:
     Attributes:
         speed_scale: Share of the planned speed, 0 to 1.
         slow_start: Time in which the speed rises from zero to full [s].
-        transfer_share: Share of the limits that the way to the start uses.
-        start_tolerance: Largest distance from the start posture before it begins [rad or m].
+        transfer_share: Share of the motion limits used on the way to the start, 0 to 1.
+        start_tolerance: Largest distance of a joint from the start posture [rad or m].
         rest_velocity: Velocity below which a joint counts as at rest [rad/s or m/s].
-        settle_time: Time for which all joints must be at rest [s].
+        settle_time: Shortest time of rest of all joints [s].
         settle_timeout: Time after which the run is aborted if the robot does not come to rest [s].
         horizon: Time for which a controller of whole trajectories continues without a further goal
             before it brakes [s]; zero: commands are streamed.
-        resend: Time between two goals [s].
+        resend: Interval between two goals [s].
         stop_lead: Minimum time before a goal that stops the robot because of an exceeded limit
             begins to brake [s].
-        clocked: Whether the controller says how far it is, so that its speed scaling needs no topic.
-        guarded: Whether a motion guard gets the whole motion, and brakes along it by itself.
+        clocked: True if the controller reports its progress, so that no topic with speed scaling is
+            needed.
+        guarded: True if a motion guard receives the whole motion, and brakes along it by itself.
     """
 
     speed_scale: float = 1.0
@@ -97,14 +98,14 @@ class Command:
 
     Attributes:
         state: State of the executor.
-        joint_names: Order of the arrays (the robot's).
-        q: Shape (n,) [rad or m].
-        v: Shape (n,).
-        a: Shape (n,).
-        progress: Share of the current motion, 0 to 1.
-        segment: Label of the trajectory's segment that is being played, or "".
-        message: State in words, or the reason of an abort.
-        fault: Reason of a refusal or abort, or None.
+        joint_names: Names of the robot's n joints, in the order of the arrays.
+        q: Commanded positions, shape (n,) [rad or m].
+        v: Commanded velocities, shape (n,) [rad/s or m/s].
+        a: Commanded accelerations, shape (n,) [rad/s^2 or m/s^2].
+        progress: Completed share of the current motion, 0 to 1.
+        segment: Label of the trajectory's segment that is being played; "": none.
+        message: State as text, or reason of an abort.
+        fault: Reason of a refusal or abort; None: no fault.
     """
 
     state: ExecutorState

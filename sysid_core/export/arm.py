@@ -40,9 +40,9 @@ class Carried:
     """Payload as a body fixed to a frame of the robot.
 
     Attributes:
-        estimate: Estimate of its ten inertial parameters.
-        frame: The frame of the robot that its parameters are in: the sensor's.
-        folder: Folder that `sysid payload` wrote; None: the result is only in memory.
+        estimate: Estimate of the payload's ten inertial parameters.
+        frame: Frame of the robot in which the parameters are given: that of the sensor.
+        folder: Folder written by `sysid payload`; None: the result is only in memory.
     """
 
     estimate: Estimate
@@ -81,11 +81,11 @@ class ArmResult:
     """Result of `sysid identify` with its recordings, loaded from its folder.
 
     Attributes:
-        identification: The identified robot.
+        identification: Identified robot.
         fitted: Runs of the fit.
-        others: Held-out runs.
+        others: Runs that were not fitted.
         files: Role, path and sha256 of all inputs.
-        places: Folders in which meshes may be.
+        places: Folders searched for meshes.
         carried: Payload of the exported robot; None: no payload.
     """
 
@@ -102,11 +102,11 @@ class ExportedTarget:
     """Exported file in one format.
 
     Attributes:
-        target: The format.
+        target: Format of the file.
         file: File that other software loads.
         error: Held-out errors of the model before the export and of the exported file.
-        differences: Joint to the largest difference of torques [N m].
-        tolerance: The largest that rounding excuses [N m].
+        differences: Largest torque difference between model and file, by joint name [N m].
+        tolerance: Largest torque difference that rounding explains [N m].
         losses: Properties that the files lack, other than friction terms.
     """
 
@@ -172,11 +172,11 @@ def export_arm(
     """Export an identified arm, with a proof of its accuracy.
 
     Args:
-        result: The identified robot with its recordings.
+        result: Identified robot with its recordings.
         targets: Formats to be written.
         out: Folder of the exports and of proof.json.
-        folder: Folder of the result; None for a result in memory, which `sysid verify` can't repeat.
-        progress: Shows steps.
+        folder: Folder of the result; None: a result in memory, which `sysid verify` can't repeat.
+        progress: Function called with a description of each step.
 
     Raises:
         SysIdError: A format cannot represent the robot of the result.
@@ -258,11 +258,11 @@ def judge_file(
     errors are computed.
 
     Args:
-        result: The identified robot with its recordings.
-        target: The format.
+        result: Identified robot with its recordings.
+        target: Format of the file.
         file: File that other software loads.
         states: Number of random states at which torques are compared.
-        seed: Seed of the states.
+        seed: Seed of the random states.
     """
     in_terms = projections(result.identification, result.fitted, target)
     robot = in_terms.robot

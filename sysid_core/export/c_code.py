@@ -163,7 +163,7 @@ def c_compiler() -> str:
     """Return the path of a C compiler.
 
     Raises:
-        ModelError: There is none.
+        ModelError: No C compiler is found.
     """
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
@@ -178,12 +178,12 @@ class CReader:
     """Compiled C code of a robot, called from Python.
 
     Args:
-        source: `PREFIX.c`, its header beside it.
+        source: Path of `PREFIX.c`, with the header in the same folder.
         n: Number of joints.
-        axes: Number of axes that resist.
+        axes: Number of axes with friction.
 
     Raises:
-        ModelError: There is no compiler, or it refuses the code.
+        ModelError: No compiler is found, or it rejects the code.
     """
 
     def __init__(self, source: Path, n: int, axes: int) -> None:

@@ -58,7 +58,7 @@ class Loss:
 
     Attributes:
         code: Kind of the missing term.
-        names: Joints, files or numbers that it concerns.
+        names: Joints, files or numbers concerned.
     """
 
     code: LossCode
@@ -73,9 +73,9 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
     """Return the model properties that a written file lacks.
 
     Args:
-        model: The robot.
+        model: Robot model.
         target: The file's format.
-        meshes: After the file was written.
+        meshes: Folder of meshes, after the file was written.
     """
     found = {LossCode.LOCKED: [f"{joint} at {q:.6g}" for joint, q in model.locked.items()]}
     if target in (Target.URDF, Target.SDF, Target.USD) and not np.array_equal(
@@ -130,7 +130,7 @@ class Written:
 
     Attributes:
         target: Format of the files.
-        files: Files; the first is loaded by other software, the others are needed by it.
+        files: Paths of the files; the first is loaded by other software and needs the others.
         losses: Properties that the files lack, other than friction terms.
     """
 
@@ -143,12 +143,12 @@ def require_target(target: Target, model: RobotModel) -> None:
     """Raise an error for an unsuitable target, before anything is fitted or written.
 
     Args:
-        target: The format.
-        model: The robot.
+        target: File format.
+        model: Robot model.
 
     Raises:
-        ModelError: The robot has loops that the format isn't written with, or what reads the format
-            back isn't installed.
+        ModelError: The robot has loops, which the format doesn't support, or the library that reads
+            the format isn't installed.
     """
     if isinstance(model, DrivenRobot) and target is not Target.MJCF:
         raise ModelError(
@@ -173,11 +173,11 @@ def write_target(
     """Write a robot in one file format.
 
     Args:
-        target: The format.
+        target: File format.
         robot: Robot with the terms that the format supports.
-        out: Folder of all exports: the format has one of its own in it.
-        places: Folders in which meshes are looked for.
-        remarks: Link to what is said of its values, where the format has comments.
+        out: Folder of all exports, with a subfolder for the format.
+        places: Folders searched for meshes.
+        remarks: Comments on the values by link name, for formats with comments.
         stays: Final folder, to which `out` is moved afterwards; None: `out` is not moved.
 
     Raises:
@@ -224,8 +224,8 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 
     Args:
         target: Format of the file.
-        file: The first of the written ones.
-        robot: Says the order of the joints, and gravity.
+        file: First of the written files.
+        robot: Robot that gives the order of the joints, and gravity.
     """
     names = robot.model.joint_names
     if target is Target.URDF:
@@ -258,8 +258,8 @@ def largest_differences(
     Args:
         reader: Reader of the written file.
         robot: Robot that was written.
-        whole: Whether dry friction is compared with the rest, at every state; otherwise apart, as a
-            number: simulators treat standstill each in their own way.
+        whole: True to compare torques with dry friction at every state; False to compare dry
+            friction separately, as a number (simulators differ at standstill).
         states: Number of states.
         seed: Seed of the random states: positions within the limits (at most half a turn from zero), of a
             closed chain within its box; velocities and accelerations of 2 rad/s and 8 rad/s^2.

@@ -28,8 +28,8 @@ class Geometry:
             mesh, shape (3,).
         R: Rotation from the geometry's axes to those of the link, shape (3, 3).
         p: Origin of the geometry in the link frame, shape (3,) [m].
-        collides: Whether it is a collision geometry; otherwise it is visual.
-        mesh: The URDF's name of the mesh's file.
+        collides: True for a collision geometry, False for a visual one.
+        mesh: Name of the mesh file in the URDF; "": no mesh.
     """
 
     kind: str
@@ -166,11 +166,11 @@ class MeshFolder:
     """Folder of meshes next to an exported file; each mesh is copied once.
 
     Attributes:
-        out: Folder that the copies go to.
-        places: Folders in which `package://NAME/…` and relative paths are looked for, with all
-            above them; then the packages of a sourced ROS.
-        formats: Suffixes that the target reads.
-        missing: Names that weren't found.
+        out: Folder of the copies.
+        places: Folders searched, with all parents, for `package://NAME/…` and relative paths,
+            before the packages of a sourced ROS.
+        formats: Suffixes of files that the target reads.
+        missing: Names of meshes that weren't found.
         unread: Names of files in a format that the target doesn't read.
     """
 
@@ -185,7 +185,7 @@ class MeshFolder:
         """Copy a mesh and return its new name; None with a note if the mesh is not found.
 
         Raises:
-            ModelError: The file can't be read, or isn't whole.
+            ModelError: The file can't be read, or is incomplete.
         """
         path = self.find(name)
         if path is None or path.suffix.lower() not in self.formats:

@@ -34,13 +34,14 @@ class ExportedError:
 
     Attributes:
         target: Format of the file.
-        inside: The identified robot's.
-        exported: Error of the written file, as other software reads it.
-        held_out: Whether the runs weren't fitted.
-        costs: Terms that the format lacks, each with the reduction of the error if it were present.
+        inside: Error of the identified robot.
+        exported: Error of the written file, as read by other software.
+        held_out: True if the runs weren't fitted.
+        costs: Reduction of the error if a missing term were present, for each term the format
+            lacks.
         lost: Reduction of the error if all missing terms were present; terms can partly replace
             each other.
-        joints: Joint to its errors [unit of the efforts], inside and as exported.
+        joints: Errors inside and as exported, by joint name [unit of the efforts].
     """
 
     target: Target
@@ -109,13 +110,13 @@ def judge_export(
     """Compare the errors of the exported and the identified robot.
 
     Args:
-        identification: The identified robot.
+        identification: Identified robot.
         target: Format of the file.
         torques: Torques of a motion according to the reader of the file.
         runs: Runs to be predicted.
         predictions: Predictions of the identified robot, one for each run.
-        held_out: Whether these runs weren't fitted.
-        projections: What the file should say, and what it would without its losses.
+        held_out: True if these runs weren't fitted.
+        projections: Model as the file should contain it, and with the lost terms restored.
 
     Raises:
         EstimationError: There are no runs.
@@ -193,7 +194,7 @@ class Description:
     """URDF of the identified robot, and its prediction errors.
 
     Attributes:
-        xml: The text.
+        xml: URDF text.
         error: Held-out errors inside and as exported.
     """
 
@@ -213,11 +214,11 @@ def describe(
     refuse the identified bodies.
 
     Args:
-        identification: The result.
+        identification: Identified robot.
         fitted: Runs of the fit, over which friction is projected.
-        judged: Runs by which both are judged.
-        predictions: Predictions of these runs by the identified robot, one for each.
-        held_out: Whether they weren't fitted.
+        judged: Runs on which robot and file are compared.
+        predictions: Predictions by the identified robot, one for each of these runs.
+        held_out: True if these runs weren't fitted.
     """
     model = identification.model
     if isinstance(model, DrivenRobot):  # a URDF has no loops

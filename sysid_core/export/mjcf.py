@@ -49,10 +49,10 @@ class PositionServo:
     """Position servo with the force `kp (ctrl - q) - kv v`, limited to its force range.
 
     Attributes:
-        kp: [N m/rad or N/m].
-        kv: [N m s/rad or N s/m].
-        force: Largest torque [N m or N]; infinite where it isn't known.
-        delay: Dead time of the position that it is sent [s].
+        kp: Position gain [N m/rad or N/m].
+        kv: Velocity gain [N m s/rad or N s/m].
+        force: Largest torque or force [N m or N]; infinite: unknown.
+        delay: Dead time of the commanded position [s].
     """
 
     kp: float
@@ -67,9 +67,9 @@ class LinearSpring:
 
     Attributes:
         preload: Pull at extension zero [N]; a spring at the joint itself has none.
-        stiffness: [N/m, or N m/rad at the joint itself].
+        stiffness: Stiffness [N/m, or N m/rad at the joint itself].
         zero: Position at which the extension is zero [rad or m].
-        anchors: Distances of its ends from the axis [m]; None: at the joint itself.
+        anchors: Distances of the spring's ends from the axis [m]; None: at the joint itself.
     """
 
     preload: float
@@ -86,9 +86,9 @@ class JointFields:
         armature: Inertia of the drive, seen at the joint [kg m^2 or kg].
         damping: Viscous friction [N m s/rad or N s/m].
         frictionloss: Dry friction [N m or N].
-        offset: Torque that the drive gives for nothing [N m or N].
+        offset: Torque of the drive at zero command [N m or N].
         servo: Position servo; None: a motor, whose control is the torque.
-        driven: Whether the joint has an actuator.
+        driven: True if the joint has an actuator.
         spring: Spring in parallel to the drive; a spring at the joint itself needs a motor.
     """
 
@@ -250,7 +250,7 @@ def mjcf_of(
         model: Robot with the inertial parameters to be written.
         fields: Attributes of each joint, by its name.
         meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
-        chain: The loops that close the tree, as `<equality>`.
+        chain: Closed chain whose loops are written as `<equality>`; None: no loops.
 
     Raises:
         ModelError: MJCF cannot represent a joint or body, or MuJoCo refuses the file.
@@ -289,7 +289,7 @@ def write_mjcf(path: Path, text: str) -> Path:
     """Write an MJCF file and check that MuJoCo can read it.
 
     Raises:
-        ModelError: MuJoCo refuses it.
+        ModelError: MuJoCo rejects the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -307,8 +307,8 @@ class MjcfReader:
     """Drive torques by MuJoCo's inverse dynamics, without contacts, limits and loops.
 
     Args:
-        path: The file.
-        joint_names: Order of the joint arrays, n of them; other joints stand at zero.
+        path: Path of the MJCF file.
+        joint_names: Names of the n joints, in the order of the arrays; other joints stay at zero.
     """
 
     def __init__(self, path: Path, joint_names: tuple[str, ...]) -> None:
@@ -351,7 +351,7 @@ class ChainReader:
     """Drive torques of a closed chain: MuJoCo's torques of all joints, projected by virtual work.
 
     Args:
-        path: The file.
+        path: Path of the MJCF file.
         robot: Robot whose loops determine the motion of the passive joints.
     """
 

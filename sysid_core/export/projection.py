@@ -47,7 +47,7 @@ class Projection:
     """Robot model with only those terms that a file format supports.
 
     Attributes:
-        model: The robot, with the identified inertial parameters.
+        model: Robot with the identified inertial parameters.
         friction: Friction terms that the format supports, and the drives that convert torques to
             recorded efforts.
         values: Parameters of these terms, shape (p,), in the order of `friction.names`.
@@ -106,8 +106,8 @@ class Projections:
 
     Attributes:
         robot: Robot with the terms that the format supports.
-        given_back: For each lost term, by name, the robot that has this term in addition.
-        whole: The robot that has all of it, fitted in the same way.
+        given_back: Robot with one of the lost terms in addition, by name of the term.
+        whole: Robot with all terms, fitted in the same way.
     """
 
     robot: Projection

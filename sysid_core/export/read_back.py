@@ -12,11 +12,12 @@ class ReadTree:
     """Robot read from an exported file, n joints.
 
     Args:
-        model: The bodies.
-        joint_names: Order of the joint arrays; joints that the model lacks have no torque.
+        model: Rigid-body model of the file.
+        joint_names: Names of the joints, in the order of the arrays; those not in the model have no
+            torque.
         coulomb: Coulomb friction, shape (n,) [N m].
         viscous: Viscous friction, shape (n,) [N m s/rad].
-        armature: Drive inertia, shape (n,) [kg m^2]; default: none.
+        armature: Drive inertia, shape (n,) [kg m^2]; None: zero.
     """
 
     def __init__(

@@ -93,8 +93,8 @@ class SdfReader(ReadTree):
     """Torques of an SDF file as simulators compute them: rigid bodies and joint friction.
 
     Args:
-        text: The XML, of one model.
-        joint_names: Order of the joint arrays, n of them.
+        text: SDF text with one model.
+        joint_names: Names of the n joints, in the order of the arrays.
         gravity: Gravity in the base frame, shape (3,) [m/s^2]; in SDF it is a property of the
             world.
 

@@ -43,7 +43,7 @@ class Target(Kind):
         because rounding is relative.
 
         Args:
-            torque: The largest that was compared [N m].
+            torque: Largest compared torque [N m].
         """
         return (1e-5 if self is Target.USD else 1e-9) * max(1.0, torque / 100.0)
 

@@ -20,16 +20,16 @@ class TreeJoint:
 
     Attributes:
         name: Name of the joint.
-        link: Name of the link that it moves.
-        parent: Index of the joint before it, -1 for the base.
-        slides: Whether the joint is prismatic.
+        link: Name of the link moved by the joint.
+        parent: Index of the preceding joint; -1: the base.
+        slides: True for a prismatic joint.
         axis: Unit vector in the body's frame, shape (3,).
         R: Axes of the body at position zero in the frame of its parent, shape (3, 3).
         p: Origin of the body at position zero in the frame of its parent, shape (3,) [m].
-        pi: Inertial parameters of the body with all that fixed joints hang on it, shape (10,).
-        limits: Lower and upper position [rad or m]; infinite where there are none.
-        velocity: Limit [rad/s or m/s]; 0 or infinite where there is none.
-        effort: Limit [N m or N]; 0 or infinite where there is none.
+        pi: Inertial parameters of the body with all links fixed to it, shape (10,).
+        limits: Lower and upper position limit [rad or m]; infinite: no limit.
+        velocity: Velocity limit [rad/s or m/s]; 0 or infinite: no limit.
+        effort: Effort limit [N m or N]; 0 or infinite: no limit.
     """
 
     name: str
@@ -51,7 +51,7 @@ class FixedLink:
 
     Attributes:
         name: Name of the link.
-        joint: Index of the joint that moves it, -1 for the base.
+        joint: Index of the joint that moves the link; -1: the base.
         R: Axes of the link in the frame of the body, shape (3, 3).
         p: Origin of the link in the frame of the body, shape (3,) [m].
     """
@@ -67,9 +67,9 @@ class Tree:
     """Joints with parents first, in the order of the robot, and the links fixed to their bodies.
 
     Attributes:
-        name: The robot's name.
-        joints: All n.
-        links: Fixed ones.
+        name: Name of the robot.
+        joints: All n joints, parents first.
+        links: Links attached by fixed joints.
         gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 
@@ -83,7 +83,7 @@ def tree_of(model: RobotModel) -> Tree:
     """Return the tree of a robot.
 
     Raises:
-        ModelError: A joint that no target expresses, or a body that no simulator takes.
+        ModelError: No format supports a joint, or no simulator accepts a body.
     """
     tree = model.pin_model
     lower, upper = model.position_limits
@@ -139,9 +139,9 @@ def distinct_names(
     """Return the unique names within one scope, by key.
 
     Args:
-        wanted: Keys and names; who comes first keeps its name.
-        taken: Names that are given.
-        allowed: Makes a name one that the format takes.
+        wanted: Desired names by key; of equal names, the first is kept.
+        taken: Names already in use.
+        allowed: Function that converts a name to one valid in the format.
     """
     used, out = set(taken), {}
     for key, name in wanted:

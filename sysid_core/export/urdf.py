@@ -39,17 +39,17 @@ def identified_urdf(
     as fixed joints.
 
     Args:
-        model: Built from a URDF.
+        model: Robot built from a URDF.
         pi: Inertial parameters of the bodies, shape (n_bodies, 10), physically consistent.
-        coulomb: Joint to Coulomb friction, `<dynamics friction>` [N m].
-        viscous: Joint to viscous friction, `<dynamics damping>` [N m s/rad].
-        remarks: Link to what is said of its values in a comment.
+        coulomb: Coulomb friction `<dynamics friction>` by joint name [N m].
+        viscous: Viscous friction `<dynamics damping>` by joint name [N m s/rad].
+        remarks: Comments on the values, by link name.
 
     Returns:
         XML text.
 
     Raises:
-        ModelError: No URDF behind the model, or parameters that no body can have.
+        ModelError: The model has no URDF, or parameters are physically impossible.
     """
     pi = np.asarray(pi, dtype=float).reshape(-1, 10)
     _require_writable(model, pi)
@@ -202,11 +202,11 @@ def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) ->
     """Return the URDF of the robot with the identified bodies and the projected friction.
 
     Args:
-        projection: The robot in the terms of a URDF.
-        remarks: Link to what is said of its values in a comment.
+        projection: Robot with the terms that a URDF supports.
+        remarks: Comments on the values, by link name.
 
     Raises:
-        ModelError: No URDF behind the model, or parameters that no body can have.
+        ModelError: The model has no URDF, or parameters are physically impossible.
     """
     names = projection.model.joint_names
     return identified_urdf(
@@ -222,8 +222,8 @@ class UrdfReader(ReadTree):
     """Torques of a URDF file as simulators compute them: rigid bodies and joint friction.
 
     Args:
-        text: The XML.
-        joint_names: Order of the joint arrays, n of them; other joints stand at zero.
+        text: URDF text.
+        joint_names: Names of the n joints, in the order of the arrays; other joints stay at zero.
         gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 

@@ -122,12 +122,13 @@ class UsdReader(ReadTree):
     """Torques of a USD file, read by `usd-core`: bodies, armature, joint friction.
 
     Args:
-        path: The file.
+        path: Path of the USD file.
         joint_names: Names of the joints in USD, in the order of the joint arrays.
-        gravity: Shape (3,) [m/s^2]: a scene's matter in USD.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; in USD it is a property of the
+            scene.
 
     Raises:
-        ModelError: usd-core isn't installed, or the file isn't a robot's.
+        ModelError: usd-core isn't installed, or the file doesn't contain a robot.
     """
 
     def __init__(self, path: str, joint_names: Sequence[str], gravity: Array) -> None:

@@ -27,7 +27,7 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
     If the path is a pipe or a device, it is written directly, without a temporary file.
 
     Args:
-        path: The file's name.
+        path: Path of the file.
 
     Raises:
         OSError: The file cannot be written; `filename` is its name.

@@ -53,7 +53,7 @@ class FileKind:
     Attributes:
         name: Name of the kind in error messages, such as "column map".
         remedy: Recommended action for unusable files of this kind, one sentence.
-        error: The error that its readers raise.
+        error: Class of the error that readers of this kind raise.
     """
 
     name: str
@@ -64,9 +64,9 @@ class FileKind:
         """Return the error for an unusable file of this kind.
 
         Args:
-            path: The file.
-            why: Error, as a clause without a full stop.
-            remedy: Recommended action; by default that of the kind.
+            path: Path of the file.
+            why: Description of the error, a clause without a full stop.
+            remedy: Recommended action; "": that of the kind.
         """
         return self.error(
             f"The {self.name} '{path}' can't be used: {why.rstrip('.')}.",
@@ -99,8 +99,8 @@ class FileKind:
         """Return the content of a regular file.
 
         Args:
-            path: The file.
-            most: Bytes that such a file may have.
+            path: Path of the file.
+            most: Largest permitted size [bytes].
 
         Raises:
             SysIdError: The file cannot be read, or is too large.
@@ -136,11 +136,12 @@ class FileKind:
         """Return the plain data of a YAML text.
 
         Args:
-            text: The text.
+            text: YAML text.
             path: Path of the file, for error messages.
 
         Raises:
-            SysIdError: no YAML, a key twice, nested too deeply, or explosive aliases.
+            SysIdError: The text isn't YAML, has a key twice, is nested too deeply, or has aliases
+                that expand too far.
         """
         loader = _Loader(text)
         try:
@@ -169,7 +170,7 @@ class FileKind:
         """Return the plain data of a JSON file.
 
         Raises:
-            SysIdError: no JSON, or a key twice.
+            SysIdError: The file isn't JSON, or has a key twice.
         """
 
         def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -189,8 +190,8 @@ class FileKind:
         """Return the named arrays of an NPZ file, with any shapes; pickled objects are refused.
 
         Args:
-            path: The file.
-            names: Arrays that it must have; others are left alone.
+            path: Path of the file.
+            names: Names of the required arrays; others are ignored.
 
         Raises:
             SysIdError: The file is damaged or too large, or an array is missing.
@@ -216,7 +217,7 @@ class FileKind:
         """Read a YAML file and check it against its schema.
 
         Raises:
-            SysIdError: Names file, key and remedy.
+            SysIdError: The data violate the schema; the message names file, key and remedy.
         """
         return self.validated(self.read_yaml(path), schema, path)
 
@@ -224,7 +225,7 @@ class FileKind:
         """Return the plain data after a check against a schema.
 
         Raises:
-            SysIdError: Names file, key and remedy.
+            SysIdError: The data violate the schema; the message names file, key and remedy.
         """
         try:
             return schema.model_validate(raw)

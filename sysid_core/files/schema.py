@@ -54,9 +54,9 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
     """Write plain data as a YAML file, keys in the order given.
 
     Args:
-        path: The file.
-        content: Numbers, texts, lists, mappings.
-        head: Comment lines at its top.
+        path: Path of the file.
+        content: Plain data: numbers, texts, lists, mappings.
+        head: Comment lines at the top of the file.
     """
     write_text(path, head + yaml_text(content))
 

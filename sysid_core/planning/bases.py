@@ -33,7 +33,7 @@ class MotionBasis(ABC):
     """Basis of displacements that are linear in free coefficients and at rest at both ends.
 
     Attributes:
-        period: Duration; what comes after repeats it [s].
+        period: Duration of the motion, which is then repeated [s].
         size: Number of harmonics or knot intervals; `size_name` states which.
     """
 
@@ -62,7 +62,7 @@ class MotionBasis(ABC):
         coefficient.
 
         Args:
-            time: Shape (K,) [s].
+            time: Times, shape (K,) [s].
 
         Returns:
             Four matrices of shape (K, n_free).
@@ -84,9 +84,9 @@ class MotionBasis(ABC):
         """Return the joint motion for given centre and coefficients.
 
         Args:
-            time: Shape (K,) [s].
+            time: Times, shape (K,) [s].
             centre: Start and end posture of the motion, shape (n,) [rad or m].
-            coefficients: Free coefficients, shape (n_free, n), in the unit that `matrices` wants.
+            coefficients: Free coefficients, shape (n_free, n), in the unit required by `matrices`.
 
         Returns:
             q, v and a, each of shape (K, n).
@@ -121,7 +121,7 @@ class FourierBasis(MotionBasis):
     so that `2 N - 3` free coefficients per joint remain.
 
     Attributes:
-        period: 2 pi / omega [s].
+        period: Period 2 pi / omega of the series [s].
         size: Number of harmonics N, at least 3.
     """
 
@@ -161,7 +161,7 @@ class FourierBasis(MotionBasis):
         coefficient.
 
         Args:
-            time: Shape (K,) [s].
+            time: Times, shape (K,) [s].
 
         Returns:
             Four matrices of shape (K, n_free), in s, 1, 1/s and 1/s^2: coefficients are speeds.
@@ -192,7 +192,7 @@ class BSplineBasis(MotionBasis):
     Attributes:
         period: Duration of the motion [s].
         size: Number of knot intervals, at least 3.
-        free_end: Whether the motion may end elsewhere than it starts.
+        free_end: True if the motion may end in another posture than it starts in.
     """
 
     free_end: bool = False
@@ -227,7 +227,7 @@ class BSplineBasis(MotionBasis):
         coefficient.
 
         Args:
-            time: Shape (K,) [s]; repeated after the period.
+            time: Times, shape (K,) [s]; the motion repeats after the period.
 
         Returns:
             Four matrices of shape (K, n_free), in 1, 1/s, 1/s^2 and 1/s^3: coefficients are

@@ -25,9 +25,9 @@ class Plane:
     """Plane that no moving shape may cross: `normal . x >= offset` in the base frame.
 
     Attributes:
-        normal: Points into the room that is left to the robot, shape (3,); made of length 1.
+        normal: Normal that points to the permitted side, shape (3,); scaled to length 1.
         offset: Distance of the plane from the origin along the normal [m].
-        name: What it stands for.
+        name: Name for messages, such as that of the wall.
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -53,14 +53,14 @@ class Obstacle:
     """Fixed body in the robot's cell: a box, sphere, cylinder or mesh.
 
     Attributes:
-        name: What it is.
-        position: Position of its centre (of a mesh: of its origin) in the base frame [m].
-        rpy: Orientation: roll, pitch and yaw about the base frame's axes [rad].
-        box: Edge lengths [m].
-        sphere: Radius [m].
-        cylinder: Radius and length along its z axis [m].
-        mesh: File (STL, OBJ, DAE …).
-        scale: Factor of the mesh's coordinates to metres.
+        name: Name for messages.
+        position: Centre of the obstacle (of a mesh: its origin) in the base frame, shape (3,) [m].
+        rpy: Roll, pitch and yaw about the base frame's axes, shape (3,) [rad].
+        box: Edge lengths of a box, shape (3,) [m].
+        sphere: Radius of a sphere [m].
+        cylinder: Radius and length (along its z axis) of a cylinder [m].
+        mesh: Path of a mesh file (STL, OBJ, DAE …).
+        scale: Factor from the mesh's unit to metres.
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -102,7 +102,7 @@ class Obstacle:
         """Return the shape of the obstacle, for collision checks.
 
         Args:
-            directories: Folders in which a mesh is looked for besides the working directory.
+            directories: Folders searched for a mesh, in addition to the working directory.
 
         Raises:
             ExcitationError: The mesh does not exist or cannot be read.
@@ -137,9 +137,9 @@ class Hulls:
     """Convex hulls of the collision shapes, with the pairs that are checked.
 
     Args:
-        model: The robot.
+        model: Robot model.
         shapes: Collision shapes of the robot, with the pairs that are checked.
-        clearance: Distance that counts as contact [m].
+        clearance: Distance below which a pair counts as in contact [m].
     """
 
     def __init__(self, model: RobotModel, shapes: pin.GeometryModel, clearance: float) -> None:
@@ -195,7 +195,8 @@ class Hulls:
         not these distances, decides on safety.
 
         Args:
-            contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
+            contacts: Function from a configuration (nq,) to the mask of the touching pairs
+                (n_pairs,).
             configurations: Configurations from which the permitted overlap is determined, each
                 (nq,).
         """
@@ -225,9 +226,9 @@ class Hulls:
         `d' = n . (p2' - p1')` with the nearest points and the normal from the first to the second.
 
         Args:
-            q: Joint positions, shape (nv,).
-            below: Gradients of larger distances are left 0 [m].
-            pairs: Indices of the requested pairs; default: all.
+            q: Joint positions, shape (nv,) [rad or m].
+            below: Distance up to which gradients are computed; others are 0 [m].
+            pairs: Indices of the requested pairs; None: all.
 
         Returns:
             Distances (len(pairs),), negative when they overlap [m], and gradients

@@ -33,8 +33,8 @@ def read_motion(path: str | Path, model: RobotModel) -> Trajectory:
     """Read a motion in any supported file format for a robot; the motion is not yet checked.
 
     Args:
-        path: See `REMEDY` for the formats.
-        model: The robot that it is for.
+        path: Path of the file; see `REMEDY` for the formats.
+        model: Robot that is to play the motion.
 
     Raises:
         ExcitationError: The file cannot be read, or belongs to another robot.

@@ -38,9 +38,9 @@ class HeldBox:
     """Bounding box of a tool or object that the robot holds.
 
     Attributes:
-        size: Edge lengths [m].
-        centre: Centre of the box in the TCP frame, axes parallel to it [m].
-        mass: Evenly spread over the box; counts in the torques that limits are compared with [kg].
+        size: Edge lengths along the axes of the TCP frame, shape (3,) [m].
+        centre: Centre of the box in the TCP frame, shape (3,) [m].
+        mass: Mass with uniform density [kg]; it counts in the torques that are limited.
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -134,13 +134,14 @@ class RobotGeometry:
     posture, because this contact is due to the meshes and not to the motion.
 
     Args:
-        model: The robot.
+        model: Robot model.
         tcp_frame: Frame to which a held object is attached.
-        held: Bounding box of that object; it is tested against all bodies but its carrier.
-        package_dirs: Folders for `package://`, before those of the environment.
-        obstacles: Fixed bodies; tested against all moving ones.
-        self_collision: Whether the robot's bodies are tested against each other.
-        allowed_contacts: Pairs of links that aren't.
+        held: Bounding box of the held object, tested against all bodies except its carrier; or
+            None.
+        package_dirs: Folders searched for `package://`, before those of the environment.
+        obstacles: Fixed bodies, tested against all moving bodies.
+        self_collision: True to test the robot's bodies against each other.
+        allowed_contacts: Pairs of links that are not tested.
     """
 
     model: RobotModel

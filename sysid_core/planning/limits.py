@@ -47,7 +47,7 @@ class VendorLimits:
         Args:
             robot: Name of the robot; joints called `joint1` are those of an xArm only if this name
                 says so.
-            joint_names: Names of the robot's joints; joints of grippers may be among them.
+            joint_names: Names of the robot's joints, including those of grippers.
         """
         for entry in VENDORS:
             generic = entry.joints[0] == "joint1"
@@ -61,9 +61,9 @@ class VendorLimits:
         """Return the published accelerations or jerks in the order of some joints.
 
         Args:
-            values: One of the two attributes.
-            joint_names: Joints in the order that is wanted.
-            other: Value for joints for which the vendor publishes none.
+            values: Attribute `acceleration` or `jerk`.
+            joint_names: Names of joints in the order of the result.
+            other: Value of joints without a published one.
         """
         every = values * len(self.joints) if len(values) == 1 else values
         known = dict(zip(self.joints, every, strict=True))
@@ -106,17 +106,18 @@ class MotionLimits:
         velocity: Velocity limits, shape (n,) [rad/s or m/s].
         acceleration: Acceleration limits, shape (n,) [rad/s^2 or m/s^2].
         effort: Torque or force limits, shape (n,) [N m or N]; infinite without a limit.
-        jerk: Jerk limits, shape (n,) [rad/s^3 or m/s^3], or None.
-        tcp_frame: Link or frame whose speed is limited.
+        jerk: Jerk limits, shape (n,) [rad/s^3 or m/s^3]; None: no limit.
+        tcp_frame: Name of the link or frame whose speed is limited.
         tcp_speed: Speed limit of `tcp_frame` [m/s].
-        workspace: Lower and upper corner of a box in the base frame [m] that every moving shape must
-            stay in, or None.
-        ground_height: Height in the base frame [m] that no moving shape may go below, or None.
+        workspace: Lower and upper corner of a box in the base frame [m] that contains all moving
+            shapes; None: no limit.
+        ground_height: Height in the base frame [m] below which no moving shape may go; None: no
+            limit.
         self_collision: True to check contact between bodies of the robot.
         allowed_contacts: Pairs of links that may touch, as in an SRDF.
         planes: Walls and slopes that no moving shape may cross.
         obstacles: Fixed bodies that no moving shape may touch.
-        held: Bounding box and mass of the held object, or None.
+        held: Bounding box and mass of the held object; None: no object.
         package_dirs: Folders in which meshes given as `package://` are searched.
         notes: Assumptions about limits that the description does not state.
 
@@ -208,18 +209,18 @@ class MotionLimits:
         """Return the motion limits of a robot from its description and its cell.
 
         Args:
-            model: The robot, a URDF file, or a name in example-robot-data.
-            acceleration: Acceleration limits, one for all joints, or shape (n,).
-            jerk: Jerk limits, one for all joints, shape (n,), or None for no limit.
-            velocity_share: Share of the URDF's velocity limits that may be used.
+            model: Robot model, path of a URDF, or name in example-robot-data.
+            acceleration: Acceleration limits, one for all joints, or shape (n,) [rad/s^2 or m/s^2].
+            jerk: Jerk limits, one for all joints, or shape (n,) [rad/s^3 or m/s^3]; None: no limit.
+            velocity_share: Share of the URDF's velocity limits that may be used, 0 to 1.
             effort_share: Share of the URDF's effort limits that the rigid-body torque may use;
                 the rest is for friction and the load.
-            position_margin: Kept from the URDF's position limits, at most a quarter of the range
-                [rad or m].
-            tcp_frame: Default: the last link that the joints carry, see `tool_frame`.
-            tcp_speed: [m/s].
+            position_margin: Distance from the URDF's position limits, at most a quarter of the
+                range [rad or m].
+            tcp_frame: Frame with limited speed; None: the last link, see `tool_frame`.
+            tcp_speed: Speed limit of `tcp_frame` [m/s].
             workspace, ground_height, self_collision, allowed_contacts, planes, obstacles, held,
-                package_dirs: See the class.
+                package_dirs: Attributes of the class of the same names.
 
         Raises:
             ExcitationError: A limit is malformed, or the tool frame doesn't move.
@@ -256,8 +257,8 @@ class MotionLimits:
         sources.
 
         Args:
-            model: The robot.
-            changes: As for `from_model`.
+            model: Robot model.
+            changes: Keyword arguments of `from_model`.
         """
         sources = ["Positions (less a margin), velocities and efforts: the URDF."]
         vendor = VendorLimits.of(model.name, model.joint_names)
@@ -279,7 +280,7 @@ class MotionLimits:
         both cells.
 
         Raises:
-            ExcitationError: They belong to other joints, or do not permit any motion.
+            ExcitationError: The limits belong to other joints, or together permit no motion.
         """
         if other.joint_names != self.joint_names:
             raise ExcitationError(
@@ -348,7 +349,7 @@ class MotionLimits:
         """Return the motion limits from the plain data of `as_dict`.
 
         Raises:
-            ExcitationError: They are malformed.
+            ExcitationError: The data are malformed.
         """
         try:
             cell = {

@@ -248,8 +248,8 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
     """Read the limits file of a robot.
 
     Args:
-        path: YAML as `sysid limits init` writes it, a bringup file, or MoveIt's `joint_limits.yaml`.
-        model: The robot; its order of joints counts, and those that it holds locked are left out.
+        path: YAML file of `sysid limits init`, bringup file, or MoveIt's `joint_limits.yaml`.
+        model: Robot model, whose order of joints is used; its locked joints are left out.
 
     Raises:
         ExcitationError: The file is missing, malformed or belongs to another robot.
@@ -279,7 +279,7 @@ def limits_text(
     Args:
         limits: Limits to be written.
         robot: Name of the robot.
-        urdf_hash: Hash of its description.
+        urdf_hash: Hash of the robot's description.
         sources: Sources of the values, one sentence each.
     """
     data = limits.as_dict()

@@ -39,11 +39,11 @@ class MotionChecker:
     """Checks motions of one robot against its limits; the collision geometry is built once.
 
     Args:
-        model: The robot.
+        model: Robot model.
         limits: Motion limits, with the mass of a held object, if any.
 
     Attributes:
-        loaded: The robot with that mass: its torques are limited.
+        loaded: Robot with the held mass, whose torques are limited.
 
     Raises:
         ExcitationError: The limits belong to other joints.
@@ -92,7 +92,7 @@ class MotionChecker:
 
         Args:
             trajectory: Trajectory of this robot.
-            stop_early: Whether to leave out the rest once a limit is broken (for planners).
+            stop_early: True to end the check at the first violation (for planners).
             progress: Function that is called with the completed share, 0 to 1.
 
         Raises:
@@ -140,7 +140,7 @@ class MotionChecker:
         """Check a trajectory, and write it with its limits only if it respects them.
 
         Returns:
-            The trajectory as written.
+            Trajectory as written.
 
         Raises:
             ExcitationError: A limit is violated; no file is written.
@@ -249,13 +249,13 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
     """Check a trajectory against the limits; each violation is reported with its time.
 
     Args:
-        model: The robot.
+        model: Robot model.
         trajectory: Trajectory of this robot.
         limits: Limits that the trajectory must respect.
 
     Returns:
-        The result: `is_safe`, `violations` (each at its worst instant), and `usage`, the share of each
-        kind of limit that the motion uses.
+        Result with `is_safe`, `violations` (each at its worst instant), and `usage`, the share of
+        each kind of limit that the motion uses.
 
     Raises:
         ExcitationError: The trajectory or the limits belong to another robot.

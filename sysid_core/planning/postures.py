@@ -33,8 +33,8 @@ class PosturePlan:
 
     Attributes:
         trajectory: Trajectory with the segments `posture K` and `transfer`.
-        check: The result of the check.
-        postures: Shape (m, n) [rad or m].
+        check: Result of the check.
+        postures: Static postures, shape (m, n) [rad or m].
         expectation: Expected standard deviations of the base parameters from the static phases.
     """
 
@@ -56,10 +56,10 @@ def plan_through(
     and check them.
 
     Args:
-        checker: Checker of the robot and its limits; gives the durations.
-        postures: Shape (m, n), two or more [rad or m].
-        still: Rest in each posture [s].
-        rate_hz: Rate of the samples.
+        checker: Checker of the robot and its limits, which determine the durations.
+        postures: Two or more postures, shape (m, n) [rad or m].
+        still: Duration of the rest in each posture [s].
+        rate_hz: Sampling rate [Hz].
         seed: Seed of the random postures.
 
     Raises:
@@ -97,11 +97,11 @@ def plan_static_postures(
     (greedy D-optimal design, Fedorov 1972); the straight path to it must be safe.
 
     Args:
-        checker: Checks motions against the robot's limits.
+        checker: Checker of motions against the robot's limits.
         unknowns: Parameters to be estimated.
         count: Number of postures, at least 2.
-        still: Rest in each posture [s].
-        rate_hz: Rate of the samples.
+        still: Duration of the rest in each posture [s].
+        rate_hz: Sampling rate [Hz].
         seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
         progress: Function that is called with the completed share and a description of the step.
 

@@ -17,7 +17,7 @@ def first_best(scores: ArrayLike) -> int:
     """Return the index of the largest score; the first one if candidates differ only by rounding.
 
     Args:
-        scores: Shape (n,), at least one; NaN is never the best while there are numbers.
+        scores: Scores, shape (n,), at least one; NaN is never the best while there are numbers.
     """
     return int(best_first(scores)[0])
 
@@ -27,7 +27,7 @@ def best_first(scores: ArrayLike) -> Array:
     order.
 
     Args:
-        scores: Shape (n,).
+        scores: Scores, shape (n,).
     """
     values = np.nan_to_num(
         np.asarray(scores, dtype=float), nan=-np.inf, posinf=np.inf, neginf=-np.inf

@@ -117,7 +117,7 @@ def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:
     mobile base.
 
     Args:
-        model: The robot on a fixed base.
+        model: Robot on a fixed base.
     """
     pin_model = model.pin_model
     frame = model.frame_id(tool_frame(model, None)[0])

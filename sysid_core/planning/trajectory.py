@@ -48,18 +48,18 @@ class Trajectory:
     """Sampled joint motion, K samples of n joints; `at` interpolates between the samples.
 
     Attributes:
-        robot: Name of the robot that it was made for.
-        urdf_hash: Hash of that robot's URDF; another robot refuses the file.
-        joint_names: Columns of q, v and a.
-        time: Shape (K,) [s], from 0, increasing.
-        q: Shape (K, n) [rad or m].
-        v: Shape (K, n).
-        a: Shape (K, n).
-        segments: Labelled spans.
-        limits: Limits that the motion respects, as the limit check wrote them.
-        seed: Seed of the random generator that made it, or None.
+        robot: Name of the robot for which the motion was planned.
+        urdf_hash: Hash of that robot's URDF; the file is refused for other robots.
+        joint_names: Names of the n joints, in the order of the columns of q, v and a.
+        time: Increasing times of the samples from 0, shape (K,) [s].
+        q: Joint positions, shape (K, n) [rad or m].
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
+        segments: Labelled time intervals.
+        limits: Limits that the motion respects, written by the limit check.
+        seed: Seed of the random generator of the plan; None: unknown.
         notes: Remarks, one sentence each.
-        series: Basis, centre and coefficients that the samples were made from, where they were.
+        series: Basis, centre and coefficients of the series that was sampled, if any.
     """
 
     robot: str
@@ -243,14 +243,14 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
     joint_trajectory_controller differ by less than encoders resolve.
 
     Args:
-        time: Time of the samples, shape (K,) [s], increasing.
-        q: Shape (K, n).
-        v: Shape (K, n).
-        a: Shape (K, n).
-        t: Times, shape (...), held at the ends [s].
+        time: Increasing times of the samples, shape (K,) [s].
+        q: Joint positions, shape (K, n) [rad or m].
+        v: Joint velocities, shape (K, n).
+        a: Joint accelerations, shape (K, n).
+        t: Times of the result, shape (...) [s], limited to those of the samples.
 
     Returns:
-        q, v and a, each (..., n).
+        Interpolated q, v and a, shape (..., n) each.
     """
     at: Array = np.clip(np.asarray(t, dtype=float), time[0], time[-1])
     k = np.clip(np.searchsorted(time, at) - 1, 0, len(time) - 2)

@@ -26,7 +26,8 @@ def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
     derivatives with respect to s.
 
     Args:
-        s: Share of the duration, shape (...), clipped to 0..1 (where all derivatives vanish).
+        s: Elapsed share of the duration, shape (...), clipped to 0..1 (where all derivatives
+            vanish).
 
     Returns:
         Value, first and second derivative, each of shape (...).
@@ -55,13 +56,13 @@ def straight_move(
     """Return the minimum-jerk move along a straight line in joint space.
 
     Args:
-        q_start: Shape (n,).
-        q_goal: Shape (n,).
-        duration: [s].
-        rate_hz: Rate of the samples.
+        q_start: Start posture, shape (n,) [rad or m].
+        q_goal: Goal posture, shape (n,) [rad or m].
+        duration: Duration of the move [s].
+        rate_hz: Sampling rate [Hz].
 
     Returns:
-        time (K,), q (K, n), v (K, n) and a (K, n).
+        Times (K,) [s], and q, v and a, shape (K, n) each.
     """
     q_start, q_goal = np.asarray(q_start, dtype=float), np.asarray(q_goal, dtype=float)
     time = sample_times(duration, rate_hz)
@@ -77,10 +78,10 @@ def move_duration(
     acceleration, jerk and TCP limits [s].
 
     Args:
-        checker: Checks motions against the robot's limits.
-        q_start: Shape (n,).
-        q_goal: Shape (n,).
-        share: Share of the limits that is used.
+        checker: Checker of motions against the robot's limits.
+        q_start: Start posture, shape (n,) [rad or m].
+        q_goal: Goal posture, shape (n,) [rad or m].
+        share: Used share of the limits, 0 to 1.
     """
     limits = checker.limits
     step = np.abs(np.asarray(q_goal, dtype=float) - np.asarray(q_start, dtype=float))
@@ -107,10 +108,10 @@ def plan_transfer(
     """Plan a smooth move along a straight line in joint space, and check it.
 
     Args:
-        checker: Checks motions against the robot's limits.
+        checker: Checker of motions against the robot's limits.
         q_start: Present posture of the robot, shape (n,) in the robot's joint order.
         q_goal: Goal posture, shape (n,).
-        share: Share of the velocity, acceleration, jerk and TCP limits that is used.
+        share: Used share of the velocity, acceleration, jerk and TCP limits, 0 to 1.
 
     Raises:
         ExcitationError: The straight path is not safe.
@@ -145,10 +146,10 @@ class MotionBuilder:
     """Joins pieces of motion that each start and end at rest; every piece becomes a segment.
 
     Args:
-        checker: Checker of the robot and its limits; gives the durations of the moves.
+        checker: Checker of the robot and its limits, which determine the durations of moves.
         q_start: Start posture of the motion, shape (n,).
-        rate_hz: Rate of the samples.
-        share: Share of the limits that moves use.
+        rate_hz: Sampling rate [Hz].
+        share: Share of the limits used by moves, 0 to 1.
     """
 
     def __init__(

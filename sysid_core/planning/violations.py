@@ -46,9 +46,9 @@ class Violation:
     """Limit that a motion violates, at its worst instant.
 
     Attributes:
-        kind: The limit's kind.
-        where: Joint, frame or pair of bodies.
-        time: Time of the worst excess, of the first contact [s].
+        kind: Kind of limit.
+        where: Name of the joint, frame or pair of bodies.
+        time: Time of the worst excess, or of the first contact [s].
         value: Value at that time, in the unit of the kind.
         limit: Violated limit.
     """
@@ -89,12 +89,12 @@ class MotionCheck:
     """Result of the check of a motion.
 
     Attributes:
-        violations: Every limit that is broken, once per joint at its worst instant.
-        usage: The largest share of each kind of limit that the motion uses.
-        samples: Instants that were checked.
+        violations: All violated limits, once per joint at the worst instant.
+        usage: Largest share of each kind of limit that the motion uses.
+        samples: Number of checked instants.
         postures: Number of samples that were checked for contact, ground and workspace.
-        notes: Assumptions, and what could not be checked.
-        unchecked: Links whose contact couldn't be checked.
+        notes: Assumptions and parts that could not be checked, one sentence each.
+        unchecked: Names of links whose contact couldn't be checked.
     """
 
     violations: tuple[Violation, ...]

@@ -37,16 +37,17 @@ class Spring:
     """Spring or counterbalance at one axis, with known or unknown parameters.
 
     Attributes:
-        axis: Joint (or coupled axis) that it turns.
-        law: Pull over extension.
+        axis: Name of the joint (or coupled axis) on which the spring acts.
+        law: Force law, pull as a function of the extension.
         preload: Pull at extension zero [N, or N m at the joint itself].
         stiffness: Stiffness of the linear law [N/m, or N m/rad at the joint itself].
         stroke: Stroke of the pneumatic law, volume of the gas over area of the piston [m, or rad].
         exponent: Exponent of the pneumatic law: 1 where the gas keeps its temperature, 1.4 without exchange
             of heat.
-        anchors: Distances of its two ends from the axis [m]; None where it sits at the joint.
-        zero: Position at which the extension is zero [rad or m].
-        identified: Whether preload and stiffness are found from the data.
+        anchors: Distances of the spring's two ends from the axis [m]; None for a spring at the
+            joint.
+        zero: Position of the axis at which the extension is zero [rad or m].
+        identified: True if preload and stiffness are estimated from the data.
     """
 
     axis: str
@@ -117,7 +118,7 @@ class Spring:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Units of these parameters, for a revolute axis."""
+        """Units of the parameters in `symbols`, for a revolute axis."""
         force = "N m" if self.anchors is None else "N"
         per = "rad" if self.anchors is None else "m"
         return tuple(f"{force}/{per}" if s == "S_k" else force for s in self.symbols)
@@ -144,9 +145,9 @@ class DriveTrain:
         joint_names: The n joints.
         gains: Torque at the joint per unit of effort, shape (n,): N m/A for motor currents,
             1 where the effort is a torque already.
-        couplings: Further axes that drives turn, as combinations of the joints: name to
+        couplings: Further axes turned by drives, as combinations of the joints: name to
             {joint: factor}. A motor that turns with joints 5 and 6 together resists both.
-        waves: Torque waves per turn of an axis that it may have, for each of the friction terms
+        waves: Possible numbers of torque waves per turn of an axis, for each of the friction terms
             in `WAVE_KINDS`: `{"ripple": {axis: [...]}}`. Gears run out of true once or twice per
             turn, shafts once per turn of the motor, strain wave gears twice; magnets cog at
             multiples of their pole pairs.
@@ -249,7 +250,7 @@ class DriveTrain:
         """Return the torques on the joints: those of the drives and of known springs.
 
         Args:
-            efforts: As recorded, shape (K, n).
+            efforts: Recorded efforts of the drives, shape (K, n) [unit of the efforts].
             q: Joint positions, shape (K, n) [rad or m].
         """
         return np.asarray(efforts, dtype=float) * self.gains + self._of_springs(q)

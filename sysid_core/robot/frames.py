@@ -31,8 +31,8 @@ class StaticTransform:
 
     Attributes:
         parent: Frame that `child` is fixed to.
-        child: The frame.
-        translation: The origin of `child` in the parent, shape (3,) [m].
+        child: Name of the frame.
+        translation: Origin of `child` in the parent, shape (3,) [m].
         rotation: Quaternion x y z w from the child's axes to the parent's, shape (4,).
     """
 
@@ -59,7 +59,7 @@ class StaticTransform:
         """Return the static transform from a `geometry_msgs/TransformStamped` of a bag or of rclpy.
 
         Args:
-            stamped: The message.
+            stamped: Message of that type.
 
         Raises:
             ModelError: The transform is not rigid.

@@ -186,7 +186,7 @@ class FrictionModel:
     Attributes:
         drives: Joints, coupled axes and gear ratios.
         terms: Terms of every axis, in the order of its parameters.
-        own_terms: Terms of the axes whose terms differ from `terms`, by name.
+        own_terms: Terms of the axes that differ from `terms`, by name of the axis.
         coulomb_velocity: v_0 of the smooth sign tanh(v / v_0) [rad/s]; 0: discontinuous sign.
         stribeck_velocity: Velocity v_s at which the Stribeck effect has decreased [rad/s].
         play_width: Motion after a reversal over which presliding friction changes its sign [rad].
@@ -312,7 +312,7 @@ class FrictionModel:
         """Return the unit of each parameter, with forces for prismatic axes.
 
         Args:
-            sliding: Joints that slide: their efforts are forces, their positions metres.
+            sliding: Names of the prismatic joints (efforts are forces, positions in metres).
         """
         units = [
             (axis, term.unit)
@@ -339,13 +339,13 @@ class FrictionModel:
         r"""Return the regressor Phi of one span without gaps, `tau_friction = Phi @ parameters`.
 
         Args:
-            q: Joint positions, shape (K, n).
-            v: Velocities, shape (K, n).
-            a: Accelerations, shape (K, n).
-            load: Rigid-body torques, shape (K, n); needed by LOAD and SATURATION.
+            q: Joint positions, shape (K, n) [rad].
+            v: Joint velocities, shape (K, n) [rad/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2].
+            load: Rigid-body torques, shape (K, n) [N m]; needed by LOAD and SATURATION.
 
         Returns:
-            Phi, shape (K, n, p).
+            Regressor Phi, shape (K, n, p).
 
         Raises:
             ModelError: The load is needed and missing.
@@ -436,12 +436,12 @@ def usual_friction(parameters: Array, v: Array, a: Array) -> Array:
     """Return the usual friction torque of all joints, `F_c sign(v) + F_v v + I_a a + beta`.
 
     Args:
-        parameters: `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).
-        v: Velocities, shape (K, n).
-        a: Accelerations, shape (K, n).
+        parameters: Parameters `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).
+        v: Joint velocities, shape (K, n) [rad/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2].
 
     Returns:
-        Torques, shape (K, n).
+        Friction torques, shape (K, n) [N m].
     """
     F_c, F_v, I_a, beta = np.moveaxis(parameters, -1, 0)
     return np.asarray(F_c * smooth_sign(v, 0.0) + F_v * v + I_a * a + beta)

@@ -45,15 +45,17 @@ def hold_joints(
     """Return the robot in which only the requested or measured joints can move.
 
     Args:
-        model: As described.
-        joints: Names or patterns (`fr3_joint*`) of the joints that move; empty: those measured.
-        lock: Further joints that are held, `JOINT` or `JOINT=POSITION` [rad or m].
-        measured: Joints of the driver's joint states; None: not known, nothing is concluded.
-        positions: Measured positions by name: where held joints stand [rad or m].
+        model: Robot as in its description.
+        joints: Names or patterns (`fr3_joint*`) of the joints that move; empty: the measured
+            joints.
+        lock: Further joints to lock, `JOINT` or `JOINT=POSITION` [rad or m].
+        measured: Joints in the driver's joint states; None: unknown, no joint is locked for this
+            reason.
+        positions: Measured joint positions by name, at which joints are locked [rad or m].
 
     Returns:
-        The model with `locked` joints where `lock`, else the state, else the description (zero, or
-        the nearest position inside the joint's limits) puts them.
+        Robot with joints `locked` at the position in `lock`, otherwise in `positions`, otherwise
+        zero (or the nearest position inside the joint's limits).
 
     Raises:
         ModelError: A name or pattern fits no joint, or no joint is left.

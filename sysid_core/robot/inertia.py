@@ -74,7 +74,7 @@ def pseudo_inertia_from_pi(pi: ArrayLike) -> Array:
         pi: Inertial parameters, shape (..., 10).
 
     Returns:
-        Shape (..., 4, 4).
+        Pseudo-inertias, shape (..., 4, 4).
     """
     pi = np.asarray(pi, dtype=float)
     inertia = inertia_matrix_from_pi(pi)
@@ -110,12 +110,12 @@ def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -
     Nadeau, Giamou and Kelly (2022), eq. (1).
 
     Args:
-        mass: Shape (...) [kg].
+        mass: Masses, shape (...) [kg].
         p_BC: Centre of mass in the body frame, shape (..., 3) [m].
         I_C: Inertia about the centre of mass in the body axes, shape (..., 3, 3) [kg m^2].
 
     Returns:
-        Shape (..., 10).
+        Inertial parameters, shape (..., 10).
 
     Examples:
         >>> pi = pi_from_mass_com_inertia(2.0, [0.0, 0.0, 0.1], np.diag([0.01, 0.01, 0.02]))
@@ -136,10 +136,10 @@ def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
     parameters.
 
     Args:
-        pi: Shape (..., 10), mass not zero.
+        pi: Inertial parameters, shape (..., 10), mass not zero.
 
     Returns:
-        mass (...), p_BC (..., 3), I_C (..., 3, 3).
+        Mass (...) [kg], centre of mass p_BC (..., 3) [m], inertia I_C (..., 3, 3) [kg m^2].
     """
     pi = np.asarray(pi, dtype=float)
     mass = pi[..., 0]
@@ -181,11 +181,11 @@ def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[
     without thickness.
 
     Args:
-        pi: Shape (..., 10).
-        tolerance: Of the smallest eigenvalue of the pseudo-inertia, relative to the body's size.
+        pi: Inertial parameters, shape (..., 10).
+        tolerance: Permitted negative part of `consistency_margin` (relative, without unit).
 
     Returns:
-        Shape (...).
+        Mask of the consistent bodies, shape (...).
 
     Examples:
         >>> ball = pi_from_mass_com_inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
@@ -209,7 +209,7 @@ def parameter_transform(X_AB: ArrayLike) -> Array:
         X_AB: Homogeneous pose of frame B in frame A, shape (4, 4).
 
     Returns:
-        Shape (10, 10).
+        Matrix B, shape (10, 10).
     """
     X_AB = np.asarray(X_AB, dtype=float)
     P_unit = pseudo_inertia_from_pi(np.eye(10))
@@ -239,7 +239,7 @@ def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
         alpha: Angular acceleration in the body axes, shape (..., 3) [rad/s^2].
 
     Returns:
-        Shape (..., 6, 10), force rows first.
+        Regressor A, shape (..., 6, 10), force rows first.
     """
     a, omega, alpha = (np.asarray(x, dtype=float) for x in (a, omega, alpha))
     W = skew(omega)

@@ -38,10 +38,10 @@ def gravity_of_mount(rpy: ArrayLike) -> Array:
         rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
 
     Returns:
-        Shape (3,) [m/s^2].
+        Gravity vector in the base frame, shape (3,) [m/s^2].
 
     Raises:
-        ModelError: Not three finite numbers.
+        ModelError: The angles are not three finite numbers.
     """
     rpy = np.asarray(rpy, dtype=float)
     if rpy.shape != (3,) or not np.all(np.isfinite(rpy)):
@@ -95,7 +95,7 @@ class FrameMotion:
     """Motion of a frame F that is fixed to the robot, K samples; all vectors in the axes of F.
 
     Attributes:
-        R_WF: Orientations, shape (K, 3, 3).
+        R_WF: Rotations from the axes of F to the world's, shape (K, 3, 3).
         omega: Angular velocity, shape (K, 3) [rad/s].
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         a: Proper acceleration (acceleration minus gravity) of the origin, shape (K, 3) [m/s^2].
@@ -151,7 +151,7 @@ class RobotModel:
 
         Args:
             source: Path, XML text, or name such as "xarm7".
-            floating_base: Whether the root link moves freely (adds a 6-DoF joint).
+            floating_base: True for a root link that moves freely (adds a 6-DoF joint).
             gravity: Gravity in the base frame, shape (3,) [m/s^2].
 
         Raises:
@@ -346,7 +346,7 @@ class RobotModel:
             Index array `k` with `data[:, k]` in the order of `joint_names`.
 
         Raises:
-            ModelError: A joint of the robot is missing, or there twice.
+            ModelError: A joint of the robot is missing, or occurs twice.
         """
         position = {name: i for i, name in enumerate(names)}
         twice = [name for name in self.joint_names if list(names).count(name) > 1]
@@ -387,10 +387,10 @@ class RobotModel:
         The two differ only for continuous joints, which pinocchio stores as (cos, sin).
 
         Args:
-            q: Joint positions, shape (..., nv); or already (..., nq).
+            q: Joint positions, shape (..., nv), or configuration vector, shape (..., nq).
 
         Returns:
-            Shape (..., nq).
+            Configuration vector, shape (..., nq).
         """
         q = np.asarray(q, dtype=float)
         if q.shape[-1] == self.pin_model.nq:
@@ -443,11 +443,12 @@ class RobotModel:
         the body before it.
 
         Args:
-            joints: Names of the joints to lock, neutral; or each with its position [rad or m].
+            joints: Names of joints to lock at position zero, or a mapping to their positions [rad
+                or m].
 
         Raises:
-            ModelError: A name is no joint, a joint has more than one degree of freedom and a
-                position, or no joint is left.
+            ModelError: A name is no joint, a joint with several degrees of freedom has a position
+                other than zero, or no joint is left.
         """
         unknown = [name for name in joints if name not in self.joint_names]
         if unknown or (joints and set(joints) == set(self.joint_names)):
@@ -467,10 +468,10 @@ class RobotModel:
         """Return a copy with another direction of gravity in the base frame.
 
         Args:
-            gravity: Shape (3,) [m/s^2].
+            gravity: Gravity vector in the base frame, shape (3,) [m/s^2].
 
         Raises:
-            ModelError: Not three finite numbers, or far from any gravity on a planet.
+            ModelError: The vector is not three finite numbers, or its length is implausible.
         """
         gravity = np.asarray(gravity, dtype=float)
         if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
@@ -498,12 +499,12 @@ class RobotModel:
         otherwise with that of the description.
 
         Args:
-            gravity: `X,Y,Z` in the base frame [m/s^2], or "".
-            mount: `ROLL,PITCH,YAW` of the base in the world [rad], or three numbers; empty: not given.
-            otherwise: Gravity where neither is given, shape (3,) [m/s^2].
+            gravity: Gravity `X,Y,Z` in the base frame [m/s^2]; "": not given.
+            mount: Orientation `ROLL,PITCH,YAW` of the base in the world [rad]; empty: not given.
+            otherwise: Gravity if neither is given, shape (3,) [m/s^2]; None: that of this robot.
 
         Raises:
-            ModelError: Both are given, or no three numbers.
+            ModelError: Both are given, or one is not three numbers.
         """
         if gravity and mount:
             raise ModelError("Both --gravity and --mount are given.", remedy="Give one of them.")
@@ -594,12 +595,12 @@ class RobotModel:
         Wensing, Niemeyer and Slotine (2023), eq. (2).
 
         Args:
-            q: Joint positions, shape (K, nv) or (K, nq).
-            v: Joint velocities, shape (K, nv).
-            a: Joint accelerations, shape (K, nv).
+            q: Joint positions, shape (K, nv) or (K, nq) [rad or m].
+            v: Joint velocities, shape (K, nv) [rad/s or m/s].
+            a: Joint accelerations, shape (K, nv) [rad/s^2 or m/s^2].
 
         Returns:
-            Shape (K, nv, 10 n_bodies).
+            Regressor Y, shape (K, nv, 10 n_bodies).
 
         Examples:
             >>> fingers = ["panda_finger_joint1", "panda_finger_joint2"]
@@ -649,13 +650,14 @@ class RobotModel:
 
         Args:
             frame: Name of the frame F.
-            q: Joint positions, shape (K, n).
-            v: Shape (K, n).
-            a: Shape (K, n).
+            q: Joint positions, shape (K, n) [rad or m].
+            v: Joint velocities, shape (K, n) [rad/s or m/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
 
         Returns:
             Derivatives of (proper acceleration, omega, alpha) in the axes of F, shape (K, 9, n, 3):
-            sample, component, joint, and whether by its position, velocity or acceleration.
+            sample, component, joint, and variable (position, velocity or acceleration of the
+            joint).
         """
         frame_id = self.frame_id(frame)
         data = self.pin_model.createData()

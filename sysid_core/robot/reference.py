@@ -90,8 +90,8 @@ def load_dh_robot(
     The moving link of joint `jointN` is called `linkN` (`<name>_link` for other names).
 
     Args:
-        path: The file.
-        floating_base: Whether the base moves freely.
+        path: Path of the YAML file.
+        floating_base: True for a base that moves freely.
         gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the file.
 
     Raises:
@@ -197,7 +197,7 @@ def load_robot(
 
     Args:
         source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.
-        floating_base: Whether the base moves freely.
+        floating_base: True for a base that moves freely.
         gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the robot, or the
             standard gravity.
 

@@ -33,12 +33,12 @@ class Rotor:
     (Wensing, Niemeyer, Slotine 2023, section 8).
 
     Attributes:
-        joint: Name of the joint that it drives.
+        joint: Name of the driven joint.
         ratio: Turns of the rotor per turn (or metre) of the joint; may be negative.
-        axis: Unit vector in the joint's frame at zero position (where the URDF has its `<axis>`),
-            shape (3,); None: the joint's own axis.
-        position: Its centre in the same frame [m], shape (3,).
-        inertia: Moment of inertia about its axis [kg m^2]; None when it isn't known.
+        axis: Unit vector of the rotor's axis in the joint's frame at zero position (the frame of
+            the URDF's `<axis>`), shape (3,); None: the joint's own axis.
+        position: Centre of the rotor in the same frame, shape (3,) [m].
+        inertia: Moment of inertia about the rotor's axis [kg m^2]; None if unknown.
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -157,13 +157,13 @@ def rotor_regressor(
 
     Args:
         model: The robot, with n = nv degrees of freedom.
-        rotors: R rotors.
-        q: Joint positions, shape (K, nv) or (K, nq).
-        v: Joint velocities, shape (K, nv).
-        a: Joint accelerations, shape (K, nv).
+        rotors: List of R rotors.
+        q: Joint positions, shape (K, nv) or (K, nq) [rad or m].
+        v: Joint velocities, shape (K, nv) [rad/s or m/s].
+        a: Joint accelerations, shape (K, nv) [rad/s^2 or m/s^2].
 
     Returns:
-        Shape (K, n, R).
+        Torques per unit of inertia, shape (K, n, R).
     """
     q_pin = model.configuration(q)
     v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)

@@ -83,7 +83,7 @@ def urdf_text(source: str | Path) -> str:
     `example-robot-data`.
 
     Args:
-        source: A path, a string of XML, or a name such as "xarm7".
+        source: Path, XML text, or name such as "xarm7".
 
     Raises:
         ModelError: There is no robot of this name, or the text is not a URDF.
@@ -363,15 +363,16 @@ def _single_numbers(element: ET.Element) -> dict[str, float]:
 
 
 def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str], ...]:
-    """Link pairs of `<disable_collisions link1= link2= reason=>`, each once, in the order of the
-    file.
+    """Return the link pairs of `<disable_collisions link1= link2= reason=>`, each once, in the
+    order of the file.
 
     Args:
         path: SRDF file.
-        links: Names of the robot's links; pairs of others (a hand that isn't mounted) are left out.
+        links: Names of the robot's links; pairs with other links (a hand that isn't mounted) are
+            ignored.
 
     Raises:
-        ModelError: The file can't be read, isn't an SRDF, or is another robot's.
+        ModelError: The file can't be read, isn't an SRDF, or belongs to another robot.
     """
     try:
         text = _SRDF.read_text(path)

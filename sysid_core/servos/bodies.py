@@ -28,10 +28,10 @@ class Loads:
     q is `a cos q + b sin q`; the gravity force of a prismatic joint is the constant `a`.
 
     Attributes:
-        a: Shape (K, n) [N m, N].
-        b: Shape (K, n) [N m, N].
+        a: Coefficients of cos q; forces of prismatic joints; shape (K, n) [N m, N].
+        b: Coefficients of sin q, shape (K, n) [N m, N].
         inertia: Diagonal of the mass matrix, shape (K, n) [kg m², kg].
-        turns: Whether each joint turns, shape (n,).
+        turns: Mask of the revolute joints, shape (n,).
     """
 
     a: Array
@@ -62,7 +62,7 @@ class BodyTree:
     """Tree of rigid bodies on single joints, prepared for compiled functions.
 
     Args:
-        robot: The robot; its joints turn or slide, one degree of freedom each.
+        robot: Robot with revolute and prismatic joints only.
 
     Raises:
         ModelError: A joint has several degrees of freedom.
@@ -159,7 +159,7 @@ class BodyTree:
             q: Positions, shape (K, n) [rad, m].
 
         Returns:
-            Torque beside gravity and the joint's own inertia, shape (K, n) [N m, N].
+            Torque without that of gravity and the joint's own inertia, shape (K, n) [N m, N].
         """
         t, q = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
         if len(t) < _LEAST or q.shape[1] < 2:

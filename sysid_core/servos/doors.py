@@ -43,12 +43,12 @@ def read_recordings(
     Args:
         paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of
             them.
-        motions: Names of those wanted; empty: all.
-        joints: Names of the columns, where the files have none or others.
-        degrees: Whether the angles are in degrees.
-        percent: Whether they are LeRobot's shares of each joint's range, -100 to 100, and 0 to 100
-            of grippers.
-        calibration: LeRobot's JSON file of these ranges; None: they are the limits in the URDF.
+        motions: Names of the motions to read; empty: all.
+        joints: Names of the columns, for files without names or with others.
+        degrees: True for angles in degrees.
+        percent: True for positions as LeRobot's shares of each joint's range, -100 to 100 (0 to 100
+            for grippers).
+        calibration: LeRobot's JSON file with these ranges; None: the limits in the URDF.
 
     Raises:
         SignalError: A file cannot be read, or contains no such motion.

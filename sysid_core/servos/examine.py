@@ -56,10 +56,10 @@ class Finding:
     """Finding in a recording: a reason, its joint, and a number that supports it.
 
     Attributes:
-        reason: What.
+        reason: Code of the finding.
         joint: Name of the joint; "" for all.
-        value: The number.
-        other: Name of another joint that is involved, or what else is.
+        value: Number that supports the finding, in the unit of its reason.
+        other: Name of another joint or thing involved; "": none.
     """
 
     reason: ServoReason

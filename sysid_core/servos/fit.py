@@ -48,7 +48,7 @@ class JointMotion(Drive):
 
     Attributes:
         q: Positions, shape (K,) [rad].
-        block: Number of the block of time of each sample, shape (K,).
+        block: Index of the time block of each sample, shape (K,).
         weight: Largest torque of gravity on the joint [N m].
     """
 
@@ -94,8 +94,8 @@ class JointFit:
     Attributes:
         values: Values of the free terms.
         sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
-        data: Number of independent data that they are worth.
-        priors: Prior of the terms.
+        data: Effective number of independent data in these samples.
+        priors: Prior distributions of the terms.
         cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
     """
 
@@ -130,12 +130,12 @@ def solve_joint(
 
     Args:
         motions: Motions to be simulated.
-        start: The servo's terms, and where to begin.
+        start: Terms of the servo with their initial values.
         weights: Weight of each sample, at most 1, shape (K,); None: all have weight 1.
-        trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
-        priors: Prior of the terms.
-        data: Number of independent data that all samples are worth; None: each is one.
-        fitted: Those of the terms that are fitted.
+        trial: True for a fit that is only compared with others: it ends sooner, at a coarser step.
+        priors: Prior distributions of the terms.
+        data: Effective number of independent data in all samples; None: the number of samples.
+        fitted: Terms that are fitted; the others keep their initial values.
     """
     terms = tuple(term for term in start if term in fitted)
     p = np.array([start.get(term, 0.0) for term in TERMS])

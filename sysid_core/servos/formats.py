@@ -47,9 +47,9 @@ def read_lerobot(
     """Yield the episodes of a LeRobot dataset, named `episode_000000` and so on.
 
     Args:
-        path: The dataset's folder, or one of its Parquet files.
-        wanted: Names of the episodes wanted; empty: all.
-        percent: Whether the positions are shares of the joints' ranges, which stay as they are.
+        path: Folder of the dataset, or one of its Parquet files.
+        wanted: Names of the episodes to read; empty: all.
+        percent: True for positions as shares of the joints' ranges, which aren't converted.
 
     Raises:
         SignalError: The file cannot be read, or pyarrow is not installed.

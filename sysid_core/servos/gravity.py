@@ -214,10 +214,10 @@ def examine_conventions(
     gravity does not determine.
 
     Args:
-        tree: The bodies.
+        tree: Tree of the robot's bodies.
         recordings: Recordings with the joints in the order of the tree.
         witnesses: Witness of each joint; None where no servo was fitted.
-        named: Whether the recordings name their columns, so that their order isn't in doubt.
+        named: True if the recordings name their columns, so that the order is certain.
     """
     if not any(witnesses):
         return

@@ -38,7 +38,7 @@ class Surface:
     """Outermost points of the moving bodies.
 
     Attributes:
-        body: Number of the joint that moves each point, shape (P,).
+        body: Index of the joint that moves each point, shape (P,).
         points: Points in the frame of that joint, shape (P, 3) [m].
     """
 
@@ -77,12 +77,12 @@ def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Ar
     respect to each joint.
 
     Args:
-        tree: The bodies.
-        surface: Their outermost points.
+        tree: Tree of the robot's bodies.
+        surface: Outermost points of the bodies.
         q: Positions, shape (K, n) [rad].
 
     Returns:
-        Heights, shape (K,) [m], and their change, shape (K, n) [m/rad].
+        Heights, shape (K,) [m], and their derivatives, shape (K, n) [m/rad].
     """
     q = np.array(q, dtype=float)
     height, change = np.empty(len(q)), np.zeros(q.shape)
@@ -98,7 +98,7 @@ def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
     """Return the range of each joint until contact with the surface, with the other joints fixed.
 
     Returns:
-        Least and largest positions, both of shape (K, n) [rad]; q lies always between them.
+        Smallest and largest positions, shape (K, n) each [rad]; q lies always between them.
     """
     height, change = clearance(tree, ground.surface, q)
     way = np.maximum(height - ground.height, 0.0)[:, None] / np.maximum(np.abs(change), 1e-12)
@@ -115,14 +115,14 @@ def arm_rollout(
     shape (K, n) [rad].
 
     Args:
-        tree: The bodies.
-        ground: The surface.
+        tree: Tree of the robot's bodies.
+        ground: Level surface.
         parameters: Parameters of the drives in the order of `TERMS`, shape (n, len(TERMS)).
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         t: Times of the positions, shape (K,) [s].
         q0: Positions at rest at `t[0]`, shape (n,) [rad].
-        loads: Along the motion.
+        loads: Load torques along the motion.
         step: Longest time step [s].
     """
     q = np.empty((len(t), len(q0)))
@@ -166,15 +166,15 @@ def find_ground(
     A surface is accepted if it is more likely than no surface, with its height unknown.
 
     Args:
-        tree: The bodies.
-        surface: Their outermost points.
+        tree: Tree of the robot's bodies.
+        surface: Outermost points of the bodies.
         parameters: Parameters of the drives, identified without a surface, shape (n, len(TERMS)).
-        recordings: Motions, in the tree's order.
-        blocks: Number of the block of time of each sample of each motion.
+        recordings: Motions, with joints in the tree's order.
+        blocks: Index of the time block of each sample, one array per motion.
         step: Longest time step of the simulation [s].
 
     Returns:
-        The likeliest surface; None where none is likely.
+        Most likely surface; None if none is likely.
     """
     if not len(surface.body) or not recordings:
         return None

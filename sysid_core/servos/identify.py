@@ -79,9 +79,9 @@ class JointResult:
 
     Attributes:
         servo: Model of the servo.
-        held_out: Error on blocks that were kept out of the fit, root mean square [rad].
-        baseline: Error of "the position is the command" on the same samples [rad].
-        free_zero: The zero where it may be any angle, and its deviation [rad].
+        held_out: RMS error on time blocks that were not fitted [rad].
+        baseline: RMS difference of position and command on the same samples [rad].
+        free_zero: Encoder zero if any angle is permitted, and its standard deviation [rad].
         witness: Fit of the servo; None if it cannot be fitted.
     """
 
@@ -97,12 +97,12 @@ class ServoIdentification:
     """Identified servos of a robot, with standard deviations, findings and assumptions.
 
     Attributes:
-        model: The simulator.
+        model: Simulator with the identified servos.
         joints: Results of the joints.
         findings: Findings about the recordings or the result.
         motions: Names of the fitted motions.
-        seconds: Recorded time [s].
-        notes: Assumptions.
+        seconds: Total duration of the motions [s].
+        notes: Assumptions, one sentence each.
     """
 
     model: ServoModel
@@ -140,15 +140,16 @@ def identify_servos(
 
     Args:
         recordings: One or more motions of the same joints.
-        robot: The robot that they move.
-        gains: Stiffness that was set, of joints by name [N m/rad].
-        ground: Height of the surface below the robot over its base's origin [m]; None: it is found
-            where the motions show one.
+        robot: Robot in the recordings.
+        gains: Known stiffness (position gain) of servos, by joint name [N m/rad].
+        ground: Height of the surface below the robot, above the base's origin [m]; None: found from
+            the motions, if they show one.
         progress: Function that is called with a description of the step.
 
     Raises:
-        SignalError: The recordings' joints differ, don't fit the robot's, or are sampled too seldom.
-        ModelError: There is a surface, and the robot has no shapes that could touch it.
+        SignalError: The recordings' joints differ, don't match the robot's, or are sampled too
+            slowly.
+        ModelError: A surface is given, and the robot has no shapes that could touch it.
     """
     matched = [match_joints(recording, robot) for recording in recordings]
     joints = matched[0].joints
@@ -545,7 +546,7 @@ def choose_terms(
     its own variance, in addition to the usual variance of the drive.
 
     Returns:
-        One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].
+        Fit of each drive to one half, and its mean squared error on blocks not fitted [rad²].
     """
     progress(f"simplest model of {len(drives)} servos; compiled once on a new machine")
     fits = []

@@ -29,11 +29,11 @@ class ServoMjcf:
     """MJCF of a robot with position servos.
 
     Attributes:
-        text: The file's text.
-        lost: Joint to the terms that it leaves out, with their values.
-        constant: Joint to the terms that its constant friction holds, with their values.
-        assumed: Joint to the stiffness that was assumed where no gravity shows it [N m/rad].
-        ground: Height of the surface that is left out over the base's origin, if there is one [m].
+        text: MJCF text.
+        lost: Terms that MJCF leaves out, with their values, by joint name.
+        constant: Terms included in the constant friction, with their values, by joint name.
+        assumed: Assumed stiffness of joints where gravity doesn't determine it, by name [N m/rad].
+        ground: Height above the base's origin of a surface that is left out [m]; None: no surface.
     """
 
     text: str
@@ -77,11 +77,10 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
     holds zeros where a simulation begins; MuJoCo's `mj_initCtrlHistory` fills it.
 
     Args:
-        model: As identified; joints without a servo have no actuator.
+        model: Identified servo robot; joints without a servo get no actuator.
 
     Raises:
-        ModelError: No joint's stiffness is known, so that no torque is, or the robot has joints that
-            MJCF can't express.
+        ModelError: No joint's stiffness is known (nor any torque), or MJCF can't express a joint.
     """
     known = {
         s.joint: 1.0 / s.values[Term.COMPLIANCE]
@@ -128,7 +127,7 @@ def servo_plant(model: ServoModel) -> PositionPlant:
         model: True servos of the simulated robot.
 
     Raises:
-        ModelError: As `servo_mjcf`.
+        ModelError: The same conditions as in `servo_mjcf`.
     """
     terms = ([s.values.get(term, 0.0) for s in model.servos] for term in (Term.ZERO, Term.BACKLASH))
     return PositionPlant(servo_mjcf(model).text, model.joints, *terms)

@@ -46,16 +46,16 @@ class TermFacts:
     """Properties of a term of the servo model.
 
     Attributes:
-        unit: Unit of its value, for a joint that turns.
-        meaning: A noun with its attributes.
+        unit: Unit of the value, for a revolute joint.
+        meaning: Description, a noun with its attributes.
         start: Value at which a search for it begins: the size that hobby servos and the drives of
             small legged robots have; the search ends within the data's deviation from any of them.
             Where torques count, their unit is the largest that gravity puts on a joint of the robot:
             strong arms' servos sag as little as weak ones'.
-        scale: Change of it that moves the position noticeably.
-        spread: Standard deviation of what such drives have, about the start. Data of more than
-            a few blocks of time outweigh it; it decides what they don't show.
-        least: Smallest value; minus infinity: it may be negative.
+        scale: Change of the value that changes the position noticeably.
+        spread: Standard deviation of the prior about the start, from such drives. Data of more than
+            a few time blocks outweigh it; it decides what they don't determine.
+        least: Smallest value; minus infinity: no lower bound.
         most: Largest value.
     """
 
@@ -101,9 +101,9 @@ class JointServo:
 
     Attributes:
         joint: Name of the joint.
-        values: Values of the terms that the servo has; all others are zero.
-        deviations: Standard deviations of those that were identified.
-        load: Mean size of the bodies' torque in the motions that showed them [N m].
+        values: Values of the servo's terms; all others are zero.
+        deviations: Standard deviations of the identified terms.
+        load: Mean absolute load torque in the identification motions [N m].
     """
 
     joint: str
@@ -145,9 +145,9 @@ class ServoModel:
     """Robot whose joints are position servos; simulates positions from commands.
 
     Attributes:
-        robot: The bodies.
+        robot: Rigid-body model.
         servos: Servos of the moving joints, in the robot's joint order; other joints stay at zero.
-        ground: The level surface that its bodies can't pass, if there is one.
+        ground: Level surface that the bodies can't pass; None: no surface.
 
     Examples:
         >>> from sysid_core.robot import load_robot
@@ -262,9 +262,9 @@ class Drive:
         t: Times of the positions, shape (K,) [s].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L,) [rad].
-        loads: Loads of all joints.
-        joint: Column of the loads.
-        between: Least and largest positions, both of shape (K,) or (0,) [rad].
+        loads: Load torques of all joints.
+        joint: Index of the joint among the columns of the loads.
+        between: Smallest and largest positions, shape (K,) each [rad]; (0,): no bounds.
     """
 
     t: Array

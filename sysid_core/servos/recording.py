@@ -23,14 +23,14 @@ class ServoRecording:
 
     Attributes:
         name: Name of the motion.
-        joints: Names of the columns; empty: not known, the robot's order is meant.
+        joints: Names of the columns; empty: unknown, in the robot's order.
         t: Times of the positions, shape (K,) [s].
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         notes: Assumptions that were made during reading.
-        full: For each column that is a fraction of its joint's range, the values at the lower and
-            upper limit; None for columns in radians; empty: all are in radians.
+        full: Values at the lower and upper limit of each column that is a share of its joint's
+            range; None for columns in radians; empty: all are in radians.
     """
 
     name: str
@@ -99,7 +99,7 @@ class ServoRecording:
         after the joints of a robot.
 
         Raises:
-            SignalError: Such a joint has no limits.
+            SignalError: A joint with such a column has no limits.
         """
         if not any(self.full):
             return self
@@ -158,7 +158,7 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
     and no name contradicts this; matching by order is noted.
 
     Raises:
-        SignalError: Neither fits.
+        SignalError: Neither the names nor the number of the columns fit.
     """
     return _matched(recording, robot).in_radians(robot)
 

@@ -24,7 +24,7 @@ class Replay:
     """Recorded motion with its simulation.
 
     Attributes:
-        recording: The motion, its columns in the model's order.
+        recording: Recorded motion with columns in the model's order.
         q: Simulated positions, shape (K, n) [rad].
     """
 
@@ -88,7 +88,7 @@ def servo_report(
 
     Args:
         result: Identified servos.
-        path: The HTML file.
+        path: Path of the HTML file.
         replays: Recorded motions with their simulation.
     """
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))

@@ -53,7 +53,7 @@ def follow_commands(
         delay: Dead time of the command [s].
         inverse_a: Inverse of the profile's acceleration [s²/rad].
         inverse_v: Inverse of its largest speed [s/rad].
-        ref: References at the start and at the end of each step, shape (1 + sum(steps),), filled [rad].
+        ref: Output: references at the start and after each step, shape (1 + sum(steps),) [rad].
     """
     before = t[0] - delay
     cursor = 0
@@ -115,15 +115,16 @@ def drive_forces(
     """Return the impulse without friction, the friction impulse, and the denominator of the speed.
 
     Args:
-        error: From the position to the reference without its zero, and the error's integral [rad].
+        error: Position error (reference without zero minus position), and its integral [rad, rad
+            s].
         w: Speed in the last step [rad/s].
         last: Velocity in the previous step [rad/s].
-        p: The drive's parameters in the order of `TERMS`.
-        g: Gravity over the stiffness [rad].
-        load: All that loads the gears, over the stiffness [rad].
-        m: Inertia over the stiffness [s²].
+        p: Parameters of the drive in the order of `TERMS`.
+        g: Gravity torque divided by the stiffness [rad].
+        load: Total torque on the gears divided by the stiffness [rad].
+        m: Inertia divided by the stiffness [s²].
         h: Time step [s].
-        theta: Part of the step after which the spring acts.
+        theta: Point of the time step at which the spring acts, 0.5 (middle) to 1 (end).
     """
     tau, inverse_limit = p[1], p[11]
     f = p[2] + p[3] * abs(load)
@@ -183,16 +184,16 @@ def drive_rollout(
     Args:
         t: Times, shape (K,) [s].
         steps: Number of time steps between them, shape (K - 1,).
-        ref: References at the start and at the end of each step, shape (1 + sum(steps),) [rad].
-        gravity_a: Gravity's coefficient of cos q, shape (K,) [N m].
-        gravity_b: Coefficient of sin q, shape (K,) [N m].
+        ref: References at the start and after each step, shape (1 + sum(steps),) [rad].
+        gravity_a: Coefficient of cos q in the gravity torque, shape (K,) [N m].
+        gravity_b: Coefficient of sin q in the gravity torque, shape (K,) [N m].
         inertia: Inertia of the bodies behind the joint, shape (K,) [kg m²].
-        low: Least position, shape (K,), or (0,) where nothing is in the way [rad].
-        high: Largest position, the same [rad].
-        turns: Whether the joint turns.
+        low: Smallest position, shape (K,) [rad]; shape (0,): no obstacle.
+        high: Largest position, shape (K,) or (0,) [rad].
+        turns: True for a revolute joint.
         q0: Position at `t[0]`, at rest [rad].
-        p: The drive's parameters in the order of `TERMS`.
-        q: Positions, shape (K,), filled [rad].
+        p: Parameters of the drive in the order of `TERMS`.
+        q: Output: positions, shape (K,) [rad].
     """
     compliance, zero, own_inertia, gap = p[0], p[6], p[10], p[12]
     # As a tuple, the steps take three quarters of the time that they take with an array.

@@ -56,7 +56,7 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
     """Write `servos.yaml` and the robot's URDF into a folder.
 
     Returns:
-        The YAML file.
+        Path of the YAML file.
 
     Raises:
         ModelError: The robot wasn't read from a URDF.
@@ -114,7 +114,7 @@ def load_servos(folder: str | Path) -> ServoModel:
     """Load the simulator that `sysid servos identify` wrote into a folder.
 
     Args:
-        folder: The folder, or its `servos.yaml`.
+        folder: Folder of the simulator, or its `servos.yaml`.
 
     Raises:
         ModelError: The file does not exist, or is damaged.

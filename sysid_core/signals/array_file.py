@@ -91,13 +91,13 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
 
     Args:
         recording: Recording to be written.
-        out: File that ends in .npz, .csv or .parquet; it mustn't exist.
+        out: Path of the new file, with ending .npz, .csv or .parquet.
 
     Returns:
-        Files written.
+        Paths of the written files.
 
     Raises:
-        SignalError: Another ending, a file that exists, or Parquet without pyarrow.
+        SignalError: The ending is another, the file exists, or pyarrow is missing for Parquet.
     """
     out = Path(out)
     write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)

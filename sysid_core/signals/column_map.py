@@ -250,34 +250,37 @@ class ColumnMap:
     For bags, which contain joint names and units, only joints, effort kind and drives matter.
 
     Attributes:
-        joints: Names of the URDF's joints, in the order of all lists here.
-        position: Columns (numbers from 0, or names in the header).
-        velocity: Columns; empty where not measured.
-        acceleration: Columns; empty where not measured.
-        effort: Columns; empty where not measured, None for joints in `unused`.
+        joints: Names of the URDF's n joints, in the order of all lists here.
+        position: Columns of the positions (numbers from 0, or names in the header), one per joint.
+        velocity: Columns of the velocities; empty if not measured.
+        acceleration: Columns of the accelerations; empty if not measured.
+        effort: Columns of the efforts; empty if not measured, None for joints in `unused`.
         effort_kind: Kind of the efforts; it must be declared.
-        time: Column of time; None where samples are equally spaced at `rate_hz`.
+        time: Column of time; None for samples equally spaced at `rate_hz`.
         time_scale: Seconds per unit of the time column.
         position_scale: Radians (or metres) per unit of position; one for all, or shape (n,).
-        velocity_scale: rad/s per unit of velocity, likewise.
-        acceleration_scale: rad/s^2 per unit of acceleration, likewise.
-        rate_hz: Sampling rate where there is no time column.
+        velocity_scale: Factor from the unit of velocity to rad/s or m/s; one for all, or shape
+            (n,).
+        acceleration_scale: Factor from the unit of acceleration to rad/s^2 or m/s^2, likewise.
+        rate_hz: Sampling rate without a time column [Hz].
         delimiter: Delimiter between columns; "whitespace" for any number of spaces or tabs.
-        header: Whether the first line holds names.
-        n_columns: Expected number of columns; 0 takes what comes.
+        header: True if the first line holds names.
+        n_columns: Expected number of columns; 0: any.
         files: Names of several tables in one folder, side by side: columns are numbered through,
             named columns are `file:name`.
         drives: Gains, gear ratios and couplings.
         reduction: Matrix if positions and efforts are those of the motors: `q_motor = reduction @
             (q - q_0)` and `tau = reduction^T @ (gains * effort)`, shape (n, n); None if they are
             those of the joints.
-        zero: q_0, joint angles where the motors' positions are zero, shape (n,).
-        gains_known: False where the map says `gain: unknown`: the drives' gains are all 1 then.
-        gravity: In the robot's base frame, shape (3,) [m/s^2], from `mount: [roll, pitch, yaw]` of
-            the base in the world [rad] or from `gravity: [x, y, z]`; None: as the URDF says.
-        unused: Joints whose efforts aren't measured or don't count: they read as zero.
-        known_torques: Joint to the column of a torque that acts beside its drive [N m, N].
-        gain_sd: Relative standard deviation of the gains, shape (n,); None where not given.
+        zero: Joint positions q_0 at which the motors' positions are zero, shape (n,) [rad or m].
+        gains_known: False if the map says `gain: unknown` (the drives' gains are then all 1).
+        gravity: Gravity in the robot's base frame, shape (3,) [m/s^2], from `mount: [roll, pitch,
+            yaw]` of the base in the world [rad] or from `gravity: [x, y, z]`; None: as the URDF
+            says.
+        unused: Names of joints whose efforts aren't measured or are ignored; they are read as zero.
+        known_torques: Columns of known torques that act beside the drives, by joint name [N m or
+            N].
+        gain_sd: Relative standard deviations of the gains, shape (n,); None if not given.
     """
 
     SCHEMA: ClassVar[str] = "robot_sysid/columns/1"
@@ -321,7 +324,7 @@ class ColumnMap:
         """Return the column map from plain data, such as a parsed YAML file.
 
         Raises:
-            SignalError: Something in it is missing or unknown.
+            SignalError: An entry is missing or unknown.
         """
         file = _KIND.validated(raw, ColumnFile, source)
         kind = EffortKind.UNKNOWN if file.effort is None else file.effort.kind

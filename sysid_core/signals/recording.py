@@ -69,12 +69,12 @@ class JointStream:
     """Joint states over time: K samples of n joints, possibly with irregular stamps.
 
     Attributes:
-        names: Joint names, the columns of all arrays.
-        stamps_ns: Shape (K,), int64, not necessarily increasing (see `timing`).
+        names: Names of the n joints, in the order of the columns of all arrays.
+        stamps_ns: Time stamps, shape (K,), int64 [ns], not necessarily increasing (see `timing`).
         q: Positions, shape (K, n) [rad or m].
-        v: Velocities, shape (K, n), or None where not measured.
-        a: Accelerations, shape (K, n), or None.
-        effort: Shape (K, n) in the unit of `effort_kind`, or None.
+        v: Velocities, shape (K, n) [rad/s or m/s]; None if not measured.
+        a: Accelerations, shape (K, n) [rad/s^2 or m/s^2]; None if not measured.
+        effort: Efforts, shape (K, n), in the unit of `effort_kind`; None if not measured.
         effort_kind: Kind of `effort`.
     """
 
@@ -166,8 +166,8 @@ class WrenchStream:
 
     Attributes:
         frame: Frame of the sensor (axes and reference point).
-        stamps_ns: Shape (K,).
-        wrench: Shape (K, 6), force [N] then torque [N m].
+        stamps_ns: Time stamps, shape (K,) [ns].
+        wrench: Readings, force then torque, shape (K, 6) [N, N m].
     """
 
     frame: str
@@ -211,7 +211,7 @@ class Recording:
 
     Attributes:
         joints: Joint states.
-        wrench: Readings of the force-torque sensor, or None.
+        wrench: Readings of the force-torque sensor; None without a sensor.
         marks: Labelled instants, in the order of time.
         source: Name of the file or of the topics.
         urdf_xml: Recorded description of the robot, or "".
@@ -255,7 +255,7 @@ class Recording:
 
         Args:
             names: Joint names, n of them.
-            time: Shape (K,) [s].
+            time: Times of the samples, shape (K,) [s].
             q: Positions, shape (K, n) [rad or m].
             v: Velocities, shape (K, n) [rad/s or m/s]; None where not measured.
             effort: Torques, forces or currents, shape (K, n), in the unit of `effort_kind`.
@@ -265,8 +265,8 @@ class Recording:
             source: Name of the recording.
 
         Raises:
-            SignalError: Arrays that hold no numbers, whose shapes don't belong together, or whose time
-                doesn't grow; an unknown kind of efforts.
+            SignalError: An array isn't numeric, shapes are inconsistent, the time doesn't increase,
+                or the kind of efforts is unknown.
         """
         t, positions = _numbers("time", time), _numbers("q", q)
         if t.ndim != 1 or not len(t) or not np.all(np.diff(t) > 0.0):

@@ -45,14 +45,14 @@ class FilterCounts:
     """Counts of the samples of a filter.
 
     Attributes:
-        accepted: Samples used.
+        accepted: Number of samples used.
         duplicates: Number of samples refused because their stamp repeats.
         backward: Number of samples refused because their stamp decreases.
         invalid: Number of samples refused because of NaN or infinite values.
-        gaps: Starts after a gap longer than the limit.
+        gaps: Number of restarts after a gap longer than the limit.
         resets: Number of restarts because the clock went back by more than the limit.
-        outliers: With a position too far from what was expected; it was left out.
-        jumps: Starts (of one joint or all) after three outliers in a row.
+        outliers: Number of samples with a position too far from the prediction, which was ignored.
+        jumps: Number of restarts (of one joint or all) after three consecutive outliers.
     """
 
     accepted: int = 0
@@ -69,8 +69,9 @@ class StreamClock:
     """Acceptance or rejection of samples by their stamps.
 
     Args:
-        max_gap_s: A longer step forward is a gap, a longer step back a reset of the clock;
-            both are a new start. A shorter step back is a late sample, and refused.
+        max_gap_s: Limit of a step between stamps [s]. A longer step forward is a gap, a longer step
+            back a reset of the clock; either is a new start. A shorter step back is a late sample,
+            rejected.
     """
 
     def __init__(self, max_gap_s: float) -> None:
@@ -141,17 +142,17 @@ class StreamStatistics:
     """Statistics of a stream at one instant; rates and times refer to the last window.
 
     Attributes:
-        received: Messages in all.
+        received: Total number of messages.
         rate_hz: Rate according to the stamps [Hz].
         period_jitter_ms: Standard deviation of the periods [ms].
-        latency_ms: Median age at arrival [ms]; NaN where arrival isn't known.
-        duplicates: Repeated stamps in all.
-        backward: Stamps that went back, in all.
-        gaps: Steps longer than the limit, in all.
-        longest_gap_ms: The longest step in all [ms].
-        lost: Samples missing at the usual period, in all.
-        invalid: Samples with NaN or infinite values, in all.
-        stale: Whether nothing came for longer than the limit.
+        latency_ms: Median age at arrival [ms]; NaN if the time of arrival is unknown.
+        duplicates: Total number of repeated stamps.
+        backward: Total number of decreasing stamps.
+        gaps: Total number of steps longer than the limit.
+        longest_gap_ms: Longest step since the start [ms].
+        lost: Total number of samples missing at the usual period.
+        invalid: Total number of samples with NaN or infinite values.
+        stale: True if no message arrived for longer than the limit.
     """
 
     received: int
@@ -171,8 +172,8 @@ class StreamMonitor:
     """Statistics of a stream, updated with every sample at constant cost.
 
     Args:
-        max_gap_s: Longer steps are gaps.
-        stale_s: Longer silence is stale.
+        max_gap_s: Longest step between stamps that isn't a gap [s].
+        stale_s: Time without messages after which the stream is stale [s].
     """
 
     def __init__(self, *, max_gap_s: float = 0.1, stale_s: float = 0.5) -> None:
@@ -199,7 +200,7 @@ class StreamMonitor:
         Args:
             stamp_ns: Time of the measurement [ns].
             arrived_ns: Time of arrival on the same clock [ns]; None: unknown.
-            valid: Whether the values are finite.
+            valid: True if the values are finite.
         """
         self._received += 1
         self._arrived_ns = stamp_ns if arrived_ns is None else arrived_ns

@@ -25,7 +25,7 @@ def stream_facts(recording: Recording) -> dict[str, dict[str, Any]]:
     stream.
 
     Args:
-        recording: As it was read, with the timing of its stamps.
+        recording: Recording as read, with the timing of its stamps.
     """
     streams = {"joint states": _joint_facts(recording.joints)}
     if recording.wrench is not None:

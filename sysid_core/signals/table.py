@@ -37,12 +37,12 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
     another format, which is an error.
 
     Args:
-        path: A CSV, NPZ, Parquet or MAT file; a folder where the map lists `files`.
+        path: CSV, NPZ, Parquet or MAT file, or folder if the map lists `files`.
         columns: Column map of the table.
 
     Raises:
-        SignalError: No table, columns that aren't there, or too many bad rows, the first of them
-            named.
+        SignalError: The table or a column is missing, or too many rows are bad (the message names
+            the first).
     """
     path = Path(path)
     paths = [path / name for name in columns.files] if columns.files else [path]
@@ -57,10 +57,10 @@ def table_recording(
     Args:
         table: Arrays of shape (K,), or (K, n), whose columns are then named `name.0`, …
         columns: Column map of the table.
-        source: Named in errors.
+        source: Name of the data for error messages.
 
     Raises:
-        SignalError: As `read_table`.
+        SignalError: The same conditions as in `read_table`.
     """
     flat = flat_columns({str(name): np.asarray(table[name]) for name in table.keys()})  # noqa: SIM118
     return _recording([_of_arrays(flat)], columns, Path(source))

@@ -38,13 +38,13 @@ class TableLayout:
 
     Attributes:
         delimiter: Delimiter between columns; "whitespace" for any number of blanks.
-        names: Names in its header; empty strings where it has none.
-        header: Whether the first line holds names.
-        time: Column of time; None where no column rises steadily.
-        time_unit: s, ms, us or ns: the one in which samples are 20 µs to 0.5 s apart.
-        rate_hz: Median rate of the samples; 0 without time.
+        names: Column names in the header; empty strings without a header.
+        header: True if the first line holds names.
+        time: Column of time; None if no column increases steadily.
+        time_unit: Unit of time (s, ms, us or ns) in which samples are 20 µs to 0.5 s apart.
+        rate_hz: Median sampling rate [Hz]; 0 without time.
         position, velocity, effort: Columns of each joint, in the joints' order; empty if not found.
-        by_name: Whether they were found by the header's names, or else by their derivatives.
+        by_name: True if columns were found by name, False if by comparing derivatives.
         position_unit: rad, or deg where the positions pass 2 turns of a radian joint's limits.
     """
 
@@ -71,7 +71,8 @@ class TableLayout:
         Args:
             path: Table with or without a header.
             joints: Names of the robot's joints, in the order of the table.
-            largest: Largest position limit of the joints [rad], beyond which positions must be degrees.
+            largest: Largest position limit of the joints [rad]; positions beyond it must be
+                degrees.
 
         Raises:
             SignalError: The file isn't a table of numbers.

@@ -31,15 +31,16 @@ class TimingReport:
     """Statistics of the stamps of a stream.
 
     Attributes:
-        samples: As recorded.
+        samples: Number of recorded samples.
         kept: Number of samples that remain after removal of disordered and invalid ones.
-        duplicates: Samples with the stamp of the last one kept.
-        backward: Samples stamped before the last one kept, by no more than the reset limit.
-        resets: Times that the clock went back by more; what follows is kept only after the last.
-        invalid: Samples with NaN or infinite values.
-        before_reset: Samples dropped because the clock was reset after them.
-        gaps: Steps longer than the limit, among the samples kept.
-        longest_gap_s: The longest step [s].
+        duplicates: Number of samples with the stamp of the last one kept.
+        backward: Number of samples stamped before the last one kept, by no more than the reset
+            limit.
+        resets: Number of steps back beyond that limit; only samples after the last reset are kept.
+        invalid: Number of samples with NaN or infinite values.
+        before_reset: Number of samples dropped because the clock was reset after them.
+        gaps: Number of steps longer than the limit, among the samples kept.
+        longest_gap_s: Longest step among the samples kept [s].
         period_s: Median step [s].
         jitter_s: Standard deviation of the steps that aren't gaps [s].
     """
@@ -83,13 +84,13 @@ def check_timing(
     """Count faulty stamps, and mark the samples that are in order.
 
     Args:
-        stamps_ns: Shape (K,).
+        stamps_ns: Time stamps, shape (K,) [ns].
         valid: Mask of the samples with finite values, shape (K,); None: all.
-        max_gap_s: Longer steps are gaps; None: five median steps.
-        reset_s: A longer step back is a reset of the clock, not a late sample.
+        max_gap_s: Longest step that isn't a gap [s]; None: five median steps.
+        reset_s: Longest step back of a late sample [s]; a longer one is a reset of the clock.
 
     Returns:
-        The counts, and the rows to keep: strictly increasing stamps, after the last reset.
+        Counts, and indices of the samples to keep: strictly increasing stamps after the last reset.
 
     Examples:
         >>> report, keep = check_timing([0, 10_000_000, 9_000_000, 20_000_000])
@@ -153,17 +154,17 @@ def interpolate_at(
     enough in time.
 
     Args:
-        at_ns: Wanted stamps, shape (M,).
-        stamps_ns: Strictly increasing, shape (K,).
-        values: Shape (K,) or (K, n).
-        max_gap_s: Largest time between neighbours across which values are interpolated; there is no
-            extrapolation beyond the ends.
+        at_ns: Stamps of the result, shape (M,) [ns].
+        stamps_ns: Strictly increasing stamps of the values, shape (K,) [ns].
+        values: Values to interpolate, shape (K,) or (K, n).
+        max_gap_s: Longest time between neighbours across which values are interpolated [s]; there
+            is no extrapolation beyond the ends.
 
     Returns:
-        Values, shape (M,) or (M, n), NaN where unknown; and where they are known, shape (M,).
+        Values, shape (M,) or (M, n), NaN where unknown, and mask of the known values, shape (M,).
 
     Raises:
-        SignalError: Stamps that don't increase.
+        SignalError: The stamps of the values don't increase.
     """
     at: Stamps = np.asarray(at_ns, dtype=np.int64)
     stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
@@ -190,7 +191,7 @@ def quantisation(values: ArrayLike) -> Array:
     a step.
 
     Args:
-        values: Shape (K, n).
+        values: Samples of n columns, shape (K, n).
     """
     x = np.asarray(values, dtype=float)
     steps = np.abs(np.diff(x, axis=0))
@@ -212,7 +213,7 @@ def saturated_share(values: ArrayLike) -> Array:
     a row, shape (n,).
 
     Args:
-        values: Shape (K, n).
+        values: Samples of n columns, shape (K, n).
     """
     x = np.asarray(values, dtype=float)
     out = np.zeros(x.shape[1])
@@ -231,8 +232,8 @@ def standstill_share(time: ArrayLike, q: ArrayLike) -> float:
     """Return the share of the time in which no joint moves faster than 0.01 rad/s or m/s.
 
     Args:
-        time: Shape (K,) [s].
-        q: Shape (K, n).
+        time: Times of the samples, shape (K,) [s].
+        q: Joint positions, shape (K, n) [rad or m].
     """
     t, x = np.asarray(time, dtype=float), np.asarray(q, dtype=float)
     later = np.minimum(np.searchsorted(t, t + _WINDOW_S), len(t) - 1)
@@ -251,7 +252,7 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
     Args:
         stream: Joint states, with all of the robot's joints.
         model: Robot model, whose position limits are used if it has some.
-        source: Named in errors.
+        source: Name of the data for error messages.
 
     Raises:
         SignalError: The unit of a joint is implausible; the error names the joint and the
@@ -304,7 +305,7 @@ def velocity_ratio(stream: JointStream) -> Array:
         stream: Joint states.
 
     Returns:
-        NaN where there is no velocity or hardly any motion.
+        Ratios, shape (n,); NaN without velocity or with hardly any motion.
     """
     product, square, told = np.zeros((3, len(stream.names)))
     for part in stream.split_at_gaps(0.1) if stream.v is not None else ():

@@ -50,13 +50,14 @@ class WrenchColumns:
     """Columns of a table's signals; columns that are not given are found by name.
 
     Attributes:
-        time: Name (or number, where there is no header).
-        rate_hz: Rows per second, where there is no time.
-        wrench: Six names, force then torque.
-        joints: Names, in the order of the robot's joints.
-        pose: x y z, then a rotation: six or seven names; or only a quaternion, four.
+        time: Name of the time column (or its number without a header).
+        rate_hz: Sampling rate without a time column [Hz].
+        wrench: Names of the six wrench columns, force then torque.
+        joints: Names of the position columns, in the order of the robot's joints.
+        pose: Names of the pose columns: x y z and a rotation (six or seven), or a quaternion
+            (four).
         rotation: Format of the rotation columns.
-        still: Every row is a still posture.
+        still: True if every row is a static posture.
     """
 
     time: str = ""
@@ -77,16 +78,17 @@ def read_wrench_table(
     """Read a recording of wrenches and poses from a table.
 
     Args:
-        path: File; of an exported CSV or Parquet that of the joints, the wrench's lies beside it.
+        path: Path of the table; for an exported CSV or Parquet, the joints' file (wrench's file
+            beside it).
         columns: Columns that are not found by their names.
-        joint_names: Joints of the robot, where there is one; else poses are looked for, and carried by a robot
-            of their own (`robot_of_poses`), the wrench's frame being `sensor`.
+        joint_names: Names of the robot's joints; empty: poses are read, and carried by a robot made
+            for them (`robot_of_poses`) with the wrench's frame `sensor`.
 
     Returns:
-        The recording, and whether its rows are still postures.
+        Recording, and True if its rows are static postures.
 
     Raises:
-        SignalError: No time, wrench, or positions are found, or several.
+        SignalError: Time, wrench or positions are not found, or are ambiguous.
     """
     path, columns = Path(path), columns or WrenchColumns()
     table = read_any_table(path)
@@ -326,7 +328,7 @@ def find_pose(table: Mapping[str, Array]) -> tuple[str, ...]:
     vector.
 
     Returns:
-        Position, then x y z w of the quaternion or the rotation vector; () where there are none.
+        Names of the columns: position, then quaternion x y z w or rotation vector; () if not found.
     """
     sep = r"[_. /]?"
     place = [rf"(?:position|pos|p|t)?{sep}{x}" for x in "xyz"]

@@ -43,9 +43,9 @@ class SolverSettings:
     accelerations, which is the softest part of the simulation.
 
     Attributes:
-        timestep: [s].
+        timestep: Time step [s].
         solref: Time constant [s] and damping ratio of the constraints.
-        solimp: Impedance: start, end, width, midpoint, power.
+        solimp: Constraint impedance: start, end, width, midpoint, power (as in MuJoCo).
     """
 
     timestep: float = 5e-4
@@ -93,7 +93,7 @@ class ClosedChainPlant(MujocoStepper):
     Args:
         chain: Closed chain with the true parameters and drives.
         settings: Settings of the solver.
-        substeps: Time steps per control period.
+        substeps: Number of time steps per control period.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class ClosedChainPlant(MujocoStepper):
 
         Args:
             q: Positions, of the actuated joints (n_a,) or of all (n,).
-            v: Velocities of all joints, shape (n,); default: at rest.
+            v: Velocities of all joints, shape (n,); None: at rest.
         """
         q = np.asarray(q, dtype=float)
         if q.shape == (self.chain.n_actuated,) and self.chain.passive:
@@ -150,7 +150,7 @@ class ClosedChainPlant(MujocoStepper):
             a_d: Desired accelerations, likewise.
 
         Returns:
-            Shape (n,), zero for passive joints.
+            Efforts, shape (n,) [N m], zero for passive joints.
         """
         reference = [self._actuated_part(x) for x in (q_d, v_d, a_d)]
         key = np.concatenate(reference, axis=None).tobytes()

@@ -66,12 +66,13 @@ def build_mujoco_spec(
 
     Args:
         model: Robot with revolute, continuous and prismatic joints.
-        sensor_frame: Frame of a force-torque sensor; its load side is a body of its own.
-        payload: `pi` of what the sensor carries, in the sensor frame, shape (10,).
+        sensor_frame: Frame of a force-torque sensor, whose load side becomes a body; None: no
+            sensor.
+        payload: Inertial parameters of the load on the sensor, in the sensor frame, shape (10,).
         friction: Coulomb friction per joint, shape (n,) [N m].
         damping: Viscous friction per joint, shape (n,) [N m s/rad].
         armature: Drive inertia per joint, shape (n,) [kg m^2].
-        timestep: [s].
+        timestep: Time step [s].
 
     Raises:
         ModelError: MuJoCo does not support a joint type or a body.
@@ -153,11 +154,11 @@ class MujocoPlant(MujocoStepper):
     Args:
         model: Robot with the true parameters.
         sensor_frame: Frame of a force-torque sensor.
-        payload: Load on the sensor, `pi` in the sensor frame, shape (10,).
-        friction: Coulomb, shape (n,) [N m].
-        damping: Viscous, shape (n,) [N m s/rad].
-        armature: Drive inertia, shape (n,) [kg m^2].
-        timestep: [s].
+        payload: Inertial parameters of the load on the sensor, in the sensor frame, shape (10,).
+        friction: Coulomb friction per joint, shape (n,) [N m].
+        damping: Viscous friction per joint, shape (n,) [N m s/rad].
+        armature: Drive inertia per joint, shape (n,) [kg m^2].
+        timestep: Time step [s].
     """
 
     def __init__(
@@ -199,7 +200,7 @@ class MujocoPlant(MujocoStepper):
         PD feedback.
 
         Args:
-            q_d: Desired positions, shape (n,).
+            q_d: Desired positions, shape (n,) [rad or m].
             v_d: Desired velocities, shape (n,).
             a_d: Desired accelerations, shape (n,).
         """
@@ -221,7 +222,7 @@ class MujocoPlant(MujocoStepper):
         too; it is not contained in this effort.
 
         Args:
-            rate: [1/s].
+            rate: Relative deceleration of every joint [1/s].
         """
         return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
 

@@ -23,12 +23,12 @@ class SensorNoise:
     """Noise standard deviations of the simulated sensors, and the bias of the force-torque sensor.
 
     Attributes:
-        position: [rad].
-        velocity: [rad/s].
-        effort: [N m].
-        force: [N].
-        torque: [N m].
-        wrench_bias: Constant, force then torque, six numbers [N, N m].
+        position: Noise of the joint positions [rad].
+        velocity: Noise of the joint velocities [rad/s].
+        effort: Noise of the joint efforts [N m].
+        force: Noise of each force axis [N].
+        torque: Noise of each torque axis [N m].
+        wrench_bias: Constant bias of the wrench, force then torque, shape (6,) [N, N m].
     """
 
     position: float = 1e-4
@@ -66,11 +66,11 @@ class SimulatedRobot:
     servos take trajectories and streamed positions as they are, and no efforts.
 
     Args:
-        plant: The physics.
-        q0: Posture at the start, shape (n,).
+        plant: Simulation of the physics.
+        q0: Initial posture, shape (n,) [rad or m].
         noise: Noise of the sensors.
         rng: Random generator of the noise.
-        command_timeout_s: Streamed efforts older than this make the robot brake and hold.
+        command_timeout_s: Age of a streamed effort beyond which the robot brakes and holds [s].
     """
 
     def __init__(
@@ -100,14 +100,15 @@ class SimulatedRobot:
         """Play a trajectory from now (plus a delay); it replaces the current trajectory.
 
         Args:
-            time: Time since the start, increasing, shape (K,) [s].
-            q: Shape (K, n).
-            v: Shape (K, n); the last one zero.
-            a: Shape (K, n).
+            time: Increasing times since the start, shape (K,) [s].
+            q: Positions, shape (K, n) [rad or m].
+            v: Velocities, shape (K, n); the last one zero.
+            a: Accelerations, shape (K, n).
             delay_s: Time until the start [s]; negative: the trajectory has already begun.
 
         Raises:
-            SignalError: Not finite, not increasing, or moving at its end.
+            SignalError: The trajectory isn't finite, its time doesn't increase, or it ends in
+                motion.
         """
         t = np.asarray(time, float) + self.plant.time + delay_s
         q, v, a = (np.asarray(x, float) for x in (q, v, a))
@@ -218,11 +219,11 @@ class SimulatedRobot:
 
         Args:
             trajectory: Trajectory of all joints of the robot.
-            rate_hz: Rate of the measurements.
+            rate_hz: Rate of the measurements [Hz].
             wrench_frame: Name of the sensor's frame; empty: no wrench is recorded.
 
         Returns:
-            The recording, with marks `<segment>:start` and `<segment>:end`.
+            Recording with marks `<segment>:start` and `<segment>:end`.
         """
         order = [trajectory.joint_names.index(name) for name in self.plant.joint_names]
         self.command_trajectory(

@@ -24,8 +24,8 @@ class PlantSample:
     """Simulated state at one instant, with the applied effort and the resulting acceleration.
 
     Attributes:
-        time: [s].
-        q: Joint positions, shape (n,).
+        time: Simulated time [s].
+        q: Joint positions, shape (n,) [rad or m].
         v: Joint velocities, shape (n,).
         a: Joint accelerations, shape (n,).
         effort: Applied joint efforts, shape (n,) [N m].
@@ -47,10 +47,10 @@ class MujocoStepper:
     Args:
         spec: Specification of the model.
         joint_names: Names of the joints, one degree of freedom each.
-        substeps: Time steps per control period.
+        substeps: Number of time steps per control period.
 
     Raises:
-        ModelError: MuJoCo refuses the model.
+        ModelError: MuJoCo rejects the model.
     """
 
     def __init__(
@@ -86,8 +86,8 @@ class MujocoStepper:
         """Set a state; time starts at 0.
 
         Args:
-            q: Positions, shape (n,).
-            v: Velocities, shape (n,); default: at rest.
+            q: Positions, shape (n,) [rad or m].
+            v: Velocities, shape (n,); None: at rest.
         """
         mujoco.mj_resetData(self.mj_model, self.mj_data)
         self.mj_data.qpos[:] = np.asarray(q, dtype=float)
@@ -100,7 +100,7 @@ class MujocoStepper:
 
         Args:
             control: Control of MuJoCo's actuators, one per joint, shape (n,).
-            effort: Effort that is stored with the sample as applied, shape (n,) [N m].
+            effort: Applied effort to be stored with the sample, shape (n,) [N m].
 
         Raises:
             ModelError: The simulation diverged.

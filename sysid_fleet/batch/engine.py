@@ -40,9 +40,9 @@ class Outcome(Generic[Item, Result]):
 
     Attributes:
         item: It.
-        result: What the function returned; None where it didn't.
-        error: What it raised, or how its worker ended; None where it returned.
-        lost: Whether a worker's death, not the item, is to blame: another try may do.
+        result: Return value of the function; None if it failed.
+        error: Exception of the function, or of its worker's end; None if it returned.
+        lost: True if the worker died, so that another try may succeed.
     """
 
     item: Item
@@ -54,7 +54,7 @@ class Outcome(Generic[Item, Result]):
         """Return the result of the item; or raise its error.
 
         Raises:
-            BaseException: What the function raised.
+            BaseException: The function raised it.
         """
         if self.error is not None:
             raise self.error

@@ -140,7 +140,7 @@ class Rows:
 
         Args:
             columns: Only these, and `job`, `parameter`, `outcome`; default: all.
-            wanted: Whether rows of a parameter are kept; default: all. Only kept ones take memory.
+            wanted: Function that selects the parameters whose rows are kept in memory; None: all.
         """
         names = tuple(dict.fromkeys((*columns, *_NEEDED))) if columns else tuple(FIELDS)
         jobs: dict[str, list[dict[str, Any]]] = {}

@@ -19,8 +19,8 @@ class Job(Generic[Item]):
 
     Attributes:
         key: The same for the same work, whenever and wherever it is done.
-        item: What the function gets.
-        known: Fields that its rows have even where it fails: recording, robot, tool.
+        item: Argument of the function.
+        known: Fields of the job's rows that are set even after a failure: recording, robot, tool.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Progress:
 
     Attributes:
         done: Jobs with rows, those of an earlier run that weren't done again included.
-        skipped: The latter.
+        skipped: Number of jobs whose rows are of an earlier run.
         total: Jobs; 0 where nobody knows.
         failed: Jobs that gave no numbers.
         seconds: Time so far [s].
@@ -68,12 +68,13 @@ def run_jobs(
 
     Args:
         engine: Where the work is done.
-        function: From an item to its rows, without `job` and what the job's `known` says.
+        function: Function from an item to its rows, without `job` and the fields in the job's
+            `known`.
         jobs: May be a generator: only a few are held at a time.
         rows: Where results go.
         total: Number of jobs, for the expected time.
-        resume: Whether jobs whose rows are there are left out.
-        progress: Called after every job.
+        resume: True to leave out jobs that already have rows.
+        progress: Function called after every job.
     """
     before = rows.done() if resume else set()
     begun = time.monotonic()

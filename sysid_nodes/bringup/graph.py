@@ -112,7 +112,7 @@ def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]
     are set explicitly.
 
     Args:
-        specs: The nodes.
+        specs: Specifications of the nodes.
         folder: Folder of trajectories, bags and results.
     """
     here = str(Path(folder).resolve())
@@ -132,7 +132,7 @@ def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[Li
     """Create one lifecycle node action per node; the nodes configure and activate themselves.
 
     Args:
-        specs: What to start.
+        specs: Specifications of the nodes to start.
         respawn: Start a node that ends by itself again; nothing moves on a start.
     """
     from launch_ros.actions import LifecycleNode  # not where nodes start as plain processes

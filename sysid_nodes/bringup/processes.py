@@ -71,7 +71,7 @@ class NodeProcesses:
     """Running nodes.
 
     Args:
-        specs: What to start.
+        specs: Specifications of the nodes to start.
         log_directory: Where each node's output goes, `<name>.log`; `<namespace>_<name>.log` of a
             second one of a name.
         environment: Environment of the child processes; default: that of this process.

@@ -130,7 +130,7 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
     Args:
         config: Bringup file of the robot.
         plan: Trajectory that `sysid plan` wrote, or the folder with it.
-        options: What is wanted.
+        options: Options of the run.
         confirm: Function that asks a person before anything moves; False ends the run.
 
     Returns:

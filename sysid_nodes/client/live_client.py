@@ -57,7 +57,7 @@ class LiveClient(NodeClient):
         """Play a trajectory; Ctrl-C cancels it on the robot.
 
         Args:
-            trajectory_file: As `sysid plan` wrote it, below the executor's folders.
+            trajectory_file: Path of a file written by `sysid plan`, below the executor's folders.
             on_feedback: Function that is called with the executor's feedback.
             timeout_s: Patience [s].
             speed_scale: Share of the plan's speed.
@@ -83,7 +83,7 @@ class LiveClient(NodeClient):
         """Let the executor check a trajectory without playing it.
 
         Raises:
-            LiveError: A check failed; the message says which.
+            LiveError: A check failed; the message names it.
         """
         goal = ExecuteTrajectory.Goal(
             trajectory_file=_in_full(trajectory_file), speed_scale=1.0, check_only=True
@@ -146,7 +146,7 @@ def live_client(
     Args:
         namespace: Namespace of the nodes.
         check: Function that is called while waiting; it raises an error if something else failed.
-        sim_time: Take the time from /clock, as the nodes do.
+        sim_time: True for the time of /clock, as the nodes use.
     """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     client = LiveClient(namespace, check, sim_time)

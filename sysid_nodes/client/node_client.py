@@ -33,7 +33,7 @@ class NodeClient:
         namespace: Namespace of the nodes, "" for none.
         check: Function that is called while waiting; it raises an error if something else failed
             (such as a node that ended).
-        sim_time: Take the time from /clock, as the nodes do.
+        sim_time: True for the time of /clock, as the nodes use.
 
     Attributes:
         patience: Every limit is this many times longer, for slow machines.
@@ -134,9 +134,9 @@ class NodeClient:
         Args:
             kind: Type of the action.
             name: Name of the action.
-            goal: What is wanted.
+            goal: Goal of the action.
             on_feedback: Function that is called with each feedback.
-            timeout_s: How long to wait for its end [s].
+            timeout_s: Longest time until the end of the goal [s].
             enough: True ends it early by cancelling, which is no fault then.
 
         Raises:

@@ -21,8 +21,8 @@ def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, forc
     Args:
         path: Path of the URDF to write.
         topic: Where the robot publishes its description.
-        namespace: Namespace of the topic, where it is relative.
-        timeout_s: How long to wait for it [s].
+        namespace: Namespace of a relative topic.
+        timeout_s: Longest time to wait for the message [s].
         force: Replace a file that is there.
 
     Raises:

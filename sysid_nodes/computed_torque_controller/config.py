@@ -97,8 +97,8 @@ class ComputedTorqueControllerConfig:
         """Return the controller of a mechanism with its gains and feedforward.
 
         Args:
-            chain: The mechanism.
-            simulated_time: Whether the clock comes as messages, which others' may overtake.
+            chain: Mechanism with loops.
+            simulated_time: True if time comes as clock messages, which other messages may overtake.
         """
         timing = ControllerTiming(
             setpoint_timeout=self.setpoint_timeout_s,

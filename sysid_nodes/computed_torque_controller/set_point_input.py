@@ -18,7 +18,8 @@ class SetPointInput:
     Args:
         controller: Controller that follows the set points.
         limits: Limits of the set points that it accepts.
-        publishers: Says how many publish set points; rclpy's EventsExecutor doesn't say who sent one.
+        publishers: Function that returns the number of publishers of set points (rclpy's
+            EventsExecutor doesn't tell the sender).
     """
 
     def __init__(

@@ -74,12 +74,12 @@ def message_from_estimate(
     """Create a message of an `Estimate`.
 
     Args:
-        estimate: What was identified.
+        estimate: Identified parameters.
         stamp_ns: Time of the computation [ns].
         valid_from_ns: Stamp of the first sample that it rests on [ns].
         frame: Frame of the values.
         reference_point: Point about which inertias are stated, in words.
-        model: What was modelled: "robot" or "payload".
+        model: Kind of the modelled system: "robot" or "payload".
         robot: Robot to which the estimate belongs, or which carries the payload; None: that of the
             estimate.
     """

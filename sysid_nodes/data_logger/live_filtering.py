@@ -92,10 +92,11 @@ class LiveFiltering:
     """Filters of the joints and the sensor of one robot.
 
     Args:
-        effort_kind: What `effort` means; sent with the states.
+        effort_kind: Kind of the efforts, sent with the states.
         max_gap_s: Longer gaps start the filters again.
         stale_s: Longer silence is stale.
-        send_joints: Takes a `FilteredJointState` and a function that makes its plain mirror.
+        send_joints: Function of a `FilteredJointState` and of a function that makes its plain
+            mirror.
         send_wrench: The same of a `FilteredWrench`.
 
     Attributes:

@@ -42,8 +42,8 @@ class BagRecording:
         path: Folder to create.
         topics: Message types by topic name.
         latched: Topics whose last message a late joiner gets.
-        custom_data: As in `BagWriter`.
-        chunk_bytes: As in `BagWriter`.
+        custom_data: Key-value pairs for the bag, as in `BagWriter`.
+        chunk_bytes: Size of a chunk [bytes], as in `BagWriter`.
 
     Attributes:
         path: Requested path.
@@ -129,7 +129,7 @@ class Recorder:
     """Current bag of the data logger, with the services that control it.
 
     Args:
-        node: The logger; its parameters say where and how.
+        node: Logger node, whose parameters determine place and form of the bag.
         filtering: Begins anew with each bag.
         topics: Full names of the topics in `TYPES`, and of that of position targets.
         targets: Name and type of the latter; ("", "") where none are recorded.

@@ -104,7 +104,7 @@ class Template:
 
     Args:
         store: Message types.
-        type_name: Such as `sensor_msgs/msg/JointState`.
+        type_name: Message type, such as `sensor_msgs/msg/JointState`.
         make: Function that makes the message from its fields.
         counts: Values of each field.
     """

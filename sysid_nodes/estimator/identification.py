@@ -52,8 +52,8 @@ class IdentificationJob:
 
     Attributes:
         folder: Folder of the result.
-        of_servos: Whether position servos are identified: the method says so, or the recording has
-            targets and no method is wanted.
+        of_servos: True if position servos are identified: by the method, or because the recording
+            has targets and no method is requested.
 
     Raises:
         SysIdError: A path is not permitted, does not exist, or would be overwritten.
@@ -209,7 +209,7 @@ class IdentificationComponent:
     `~/servos`, like the robot description on `robot_description`.
 
     Args:
-        node: The estimator.
+        node: Estimator node.
         residuals: Predicts by what was found last.
     """
 

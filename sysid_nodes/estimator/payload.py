@@ -51,10 +51,10 @@ class KeptCalibration:
     """File with the last tare of one node and sensor.
 
     Args:
-        node: The estimator.
+        node: Estimator node.
         directory: Folder for the file.
         frame: The sensor's frame.
-        keep_s: A tare older than this isn't taken up: sensors drift [s].
+        keep_s: Largest age of a stored tare that is used again [s]; sensors drift.
     """
 
     def __init__(self, node: ManagedNode, directory: str, frame: str, keep_s: float) -> None:

@@ -34,7 +34,7 @@ class SensorComponent:
     """Check of the received wrenches against the configuration of the sensor.
 
     Args:
-        node: The estimator.
+        node: Estimator node.
         mounted: Called with the robot that carries the sensor, as soon as it is known where, and
             again when `tf_static` says something else.
     """

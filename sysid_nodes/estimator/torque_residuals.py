@@ -30,7 +30,7 @@ class TorqueResidualsComponent:
     the topic has a subscriber.
 
     Args:
-        node: The estimator.
+        node: Estimator node.
     """
 
     def __init__(self, node: ManagedNode) -> None:
@@ -56,7 +56,7 @@ class TorqueResidualsComponent:
 
         Args:
             folder: Folder that `sysid identify` wrote.
-            model: The robot.
+            model: Robot model.
         """
         from sysid_core.estimation.arm import Identification
         from sysid_core.validation import ResidualTorques

@@ -46,7 +46,7 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
 
     Args:
         node: Node whose callbacks wait.
-        work: What is done; its result or error is given on.
+        work: Function to run; its result or error is passed on.
 
     Raises:
         SysIdError: It takes too long.
@@ -85,8 +85,8 @@ class ExploreAction:
     """Server of the action `~/explore` and the service `~/arm`.
 
     Args:
-        node: The explorer.
-        motion: What the robot really does.
+        node: Explorer node.
+        motion: Measured motion of the robot.
     """
 
     def __init__(self, node: ManagedNode, motion: PlayedMotion) -> None:

@@ -50,7 +50,7 @@ class PlayedMotion:
         """Newest positions, shape (n,).
 
         Raises:
-            SysIdError: None has come.
+            SysIdError: No message has arrived.
         """
         if self._newest is None:
             raise SysIdError(

@@ -54,8 +54,8 @@ class Actions:
             kind: Type of the action.
             name: Name of the action.
             execute: Plays a goal; a coroutine function that awaits nothing but `Ended`.
-            goal: Says whether a goal is accepted.
-            cancel: Says whether a goal may be cancelled.
+            goal: Function that decides whether a goal is accepted.
+            cancel: Function that decides whether a goal may be cancelled.
         """
         if name not in self._servers:
             self._servers[name] = CoroutineActionServer(self._node, kind, name, execute)
@@ -90,7 +90,7 @@ class SingleGoalAction:
         cancel: Function that is called when a cancel is requested.
 
     Attributes:
-        accepting: Whether goals are accepted.
+        accepting: True if goals are accepted.
         goal: The goal under way, or None.
     """
 

@@ -18,7 +18,7 @@ class ConfiguredNode(GuardedNode):
     """Node whose parameters are the fields of `Config`, a frozen dataclass of `parameter` fields.
 
     Attributes:
-        config: As read when the node was configured, with live changes; None before.
+        config: Configuration read when the node was configured, with live changes; None before.
         common: Parameters that every node has.
     """
 

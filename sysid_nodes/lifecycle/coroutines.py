@@ -38,8 +38,8 @@ def answer_later(service: Service) -> None:
     """Answer a service call when its coroutine ends, without polling by rclpy.
 
     Args:
-        service: Its callback is a coroutine function that awaits nothing but `Ended`, and raises
-            nothing.
+        service: Service whose callback is a coroutine function that awaits nothing but `Ended`,
+            and raises nothing.
     """
     play, send = service.callback, service.send_response
 
@@ -62,7 +62,7 @@ def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]
     """Run a coroutine to its next `Ended`, and continue when that future is done.
 
     Args:
-        coroutine: That awaits nothing but `Ended`, and raises nothing.
+        coroutine: Coroutine that awaits nothing but `Ended`, and raises nothing.
         then: Function that is called with the result.
     """
     try:
@@ -80,11 +80,11 @@ class CoroutineActionServer(ActionServer):
         node: Node that serves the action.
         kind: Type of the action.
         name: Name of the action.
-        play: Plays a goal, which it leaves in a final state; returns the result.
-        more: What else rclpy's server takes.
+        play: Function that executes a goal, leaves it in a final state, and returns the result.
+        more: Further arguments of rclpy's server.
 
     Attributes:
-        play: As given.
+        play: Function that executes a goal, as given.
     """
 
     def __init__(

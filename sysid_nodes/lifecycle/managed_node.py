@@ -99,7 +99,7 @@ class Waits:
         """Wait until a condition holds or the timeout ends.
 
         Args:
-            done: The condition.
+            done: Function that returns True to end the waiting.
             timeout_s: Longest time, on the steady clock [s]: simulated time may stand still, and begins with a jump.
         """
         node = self._node

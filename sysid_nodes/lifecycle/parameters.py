@@ -35,11 +35,12 @@ def parameter(
 
     Args:
         default: Default value; lists are given as tuples, kinds as an Enum.
-        description: What it is, with its unit.
+        description: Description of the parameter with its unit.
         minimum: Smallest value allowed.
         maximum: Largest value allowed.
         choices: Words allowed, for text; those of an Enum are its values.
-        live: Whether a change takes effect at once; others are refused while the node is configured.
+        live: True if a change takes effect immediately; False: changes are refused while the node
+            is configured.
     """
     if isinstance(default, Enum):
         choices = tuple(kind.value for kind in type(default))

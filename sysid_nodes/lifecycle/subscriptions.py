@@ -61,7 +61,7 @@ class AdaptiveSubscription:
     """Subscription that is created with the first publisher and adopts its QoS.
 
     Args:
-        node: That subscribes; where the queue is deeper than 1, it reports what is lost.
+        node: Subscribing node, which reports lost messages if the queue is deeper than 1.
         message_type: Type of the topic.
         topic: Name of the topic.
         callback: Function that is called with each message, or with its bytes.

@@ -32,7 +32,7 @@ class StaticTransforms:
         heard: Function that is called when there are new transforms.
 
     Attributes:
-        available: Whether tf2_msgs is installed; without it nothing is heard.
+        available: True if tf2_msgs is installed; without it no transforms are received.
     """
 
     def __init__(self, node: ManagedNode, heard: Callable[[], None]) -> None:

@@ -22,7 +22,7 @@ class NotTakenError(SysIdError):
     Args:
         message: Reason in words.
         untouched: True if the controller certainly kept its previous payload.
-        remedy: What to do.
+        remedy: Recommended action.
     """
 
     def __init__(self, message: str, *, untouched: bool = False, remedy: str = "") -> None:

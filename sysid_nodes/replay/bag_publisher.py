@@ -25,7 +25,7 @@ class BagPublisher(Node):
 
     Args:
         bag: Opened.
-        clock: Whether to publish `/clock`, for nodes with `use_sim_time`.
+        clock: True to publish `/clock`, for nodes with `use_sim_time`.
     """
 
     def __init__(self, bag: StoredBag, *, clock: bool) -> None:

@@ -73,9 +73,9 @@ def replay(
         start_s: Time in the bag at which the replay begins [s].
         loop: Begin again at the end.
         clock: Publish `/clock`.
-        wait_s: How long to wait for subscribers of joint states and wrenches [s].
+        wait_s: Longest time to wait for subscribers of joint states and wrenches [s].
         listeners: Nodes that must listen; then nobody else is waited for.
-        say: Takes a sentence.
+        say: Function called with each message for the user, one sentence.
 
     Returns:
         Messages sent.

@@ -44,7 +44,7 @@ class RunAction:
     """Server of the action `~/run` and the service `~/arm`.
 
     Args:
-        node: The runner.
+        node: Runner node.
     """
 
     def __init__(self, node: ManagedNode) -> None:

@@ -77,7 +77,7 @@ async def run_experiment(
     """Run the experiment; None if nobody confirms it after the checks, in which case nothing moves.
 
     Args:
-        graph: The nodes.
+        graph: Graph of the nodes.
         slow: Speed of a first pass as a share of the plan's, below 1; 0: no first pass.
         method: "payload": weigh what the sensor carries; else the estimator of the robot.
         confirmed: Function that asks a person before anything moves.
@@ -124,7 +124,7 @@ class Settled:
 
     Args:
         began_ns: Older messages don't count [ns].
-        settled_s: How long it must stay the same [s].
+        settled_s: Time for which the value must stay the same [s].
     """
 
     def __init__(self, began_ns: int, settled_s: float) -> None:

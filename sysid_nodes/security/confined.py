@@ -34,8 +34,8 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
 
     Args:
         folder: The configured folder.
-        name: As requested, relative to it.
-        what: What it is, for the error.
+        name: Requested path, relative to the folder.
+        what: Name of the kind of file for the error message.
 
     Raises:
         PathError: The path is absolute, leaves the folder, or contains invalid characters.

@@ -56,7 +56,7 @@ class LockStep(WallPace):
     Args:
         wall: The wall clock now [s].
         simulated: Simulated time now [s].
-        patience: How long a late command is waited for [s of the wall clock].
+        patience: Longest wait for a late command [s of the wall clock].
         pace: Simulated seconds in one of the wall clock.
     """
 

@@ -21,9 +21,9 @@ class Admission:
     """Check of all conditions for the start of a motion.
 
     Args:
-        drive: How the robot is moved.
+        drive: Drive that moves the robot.
         robot: Newest state of the robot.
-        safety: What must be true.
+        safety: Safety conditions that must be fulfilled.
     """
 
     def __init__(self, drive: RobotDrive, robot: RobotState, safety: SafetyInputs) -> None:

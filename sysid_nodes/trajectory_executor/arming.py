@@ -25,7 +25,7 @@ class Arming:
     """Tokens that expire and are valid for one motion; several clients may hold one each.
 
     Args:
-        valid_for: How long a token is good [s].
+        valid_for: Validity of a token [s].
     """
 
     def __init__(self, valid_for: float) -> None:
@@ -37,7 +37,7 @@ class Arming:
 
         Args:
             node: Node that offers the service.
-            problem: Says why nobody may arm now, or nothing.
+            problem: Function that returns the reason why arming is refused; "": no reason.
             remark: Text that is sent with each token.
         """
 

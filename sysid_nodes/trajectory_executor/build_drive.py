@@ -31,7 +31,7 @@ def build_drive(
 
     Args:
         node: Node that owns the topics.
-        mode: How the robot takes commands.
+        mode: Command interface of the robot.
         action_name: Name of the controller's action, for the mode that has one.
         on_clock: Function that is called with the time that the controller reports, see
             ActionDrive.

@@ -75,10 +75,10 @@ class RobotDrive:
         node: Node that owns the topics.
 
     Attributes:
-        watch: Watches the controller's action, where it has one.
+        watch: Observer of the controller's action; None: no action.
         dropped: Reason why the controller does not play the last commands; empty if it does.
-        completed: Whether the controller has said that it played what was sent last to its end.
-        takes_whole: Whether the controller takes whole trajectories instead of a stream.
+        completed: True if the controller has reported the end of the last goal.
+        takes_whole: True if the controller takes whole trajectories instead of a stream.
     """
 
     takes_whole = False

@@ -69,7 +69,7 @@ class RobotState:
 
     Args:
         now: Clock for messages without a stamp [s].
-        has_torques: Whether the efforts are torques.
+        has_torques: True if the efforts are torques.
     """
 
     def __init__(self, now: Callable[[], float], has_torques: bool) -> None:

@@ -31,8 +31,8 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
     """Return the motion limits of the limits file, or of the URDF if there is no file.
 
     Args:
-        config: Says which file.
-        model: The robot.
+        config: Configuration with the path of the limits file.
+        model: Robot model.
         others: Further limits, used without a file; see `MotionLimits.from_model`.
 
     Raises:

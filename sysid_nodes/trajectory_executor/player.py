@@ -36,8 +36,9 @@ class MotionPlayer:
 
     Args:
         node: Configured node whose topics are used.
-        inputs: What is heard from the robot.
-        stepped: Called after each step with the core, its command, and whether the state is new.
+        inputs: Inputs received from the robot.
+        stepped: Function called after each step with the core, its command, and True for a new
+            state.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class MotionPlayer:
         """Check a motion, play it, and wait for its end.
 
         Args:
-            core: That has been admitted.
+            core: Executor of the admitted motion.
 
         Raises:
             SysIdError: A check failed; nothing has moved.

@@ -70,10 +70,10 @@ class Remote:
         Args:
             kind: Type of the action.
             name: Name of the action.
-            goal: What is to be done.
-            report: Takes each feedback.
+            goal: Goal of the action.
+            report: Function called with each feedback.
             wanted: False when a cancel came while the goal was on its way.
-            timeout_s: Longest time to its end [s].
+            timeout_s: Longest time until the end of the goal [s].
 
         Raises:
             SysIdError: There is no server, the server rejects the goal, or the goal does not end.
@@ -114,7 +114,8 @@ class Remote:
         Args:
             file: The trajectory, by a path that the executor accepts.
             goal: Goal for which the motion is played; its cancel ends the motion.
-            report: Takes the progress of the motion, 0 to 1; 0 on the way to its start.
+            report: Function called with the progress of the motion, 0 to 1; 0 on the way to its
+                start.
             speed_scale: Share of the planned speed.
             check_only: Move nothing.
 

@@ -48,8 +48,8 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
 
     Args:
         core: Executor of the motion that ended.
-        duration: [s].
-        hint: What else may have caused an abort.
+        duration: Duration of the motion [s].
+        hint: Another possible cause of an abort.
     """
     done = core.state is ExecutorState.DONE
     message = core.message if done else core.message + hint

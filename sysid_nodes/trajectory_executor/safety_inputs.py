@@ -22,11 +22,11 @@ class SafetyInput:
 
     Attributes:
         topic: Name of the topic.
-        type_name: Such as std_msgs/msg/Bool.
+        type_name: Message type, such as std_msgs/msg/Bool.
         path: The field, dots between levels.
         allowed: Values that let the robot move.
         max_age: Age of the newest message [s]; infinite for topics that are published on change.
-        seen: The last value, or None.
+        seen: Last received value; None: none.
         stamp: Arrival time, on the caller's clock [s].
     """
 

@@ -53,7 +53,7 @@ class Published(FileSchema):
     Attributes:
         method: Method's name.
         error: Relative held-out error; None where another measure is given.
-        says: Measure and split in words.
+        says: Description of measure and split.
         source: Paper, issue or file.
     """
 
@@ -103,21 +103,21 @@ class Recipe(FileSchema):
 
     Attributes:
         name: Short name.
-        title: Robot and where it was recorded.
+        title: Name of the robot, and place of the recording.
         kind: `arm`, or `sensor` (force-torque), or `described`: what can't be run yet, and why.
         source: Repository, commit, licence, paper.
         folder: Folder below `--data`.
         files: With sha256, relative to the folder.
         robot: Description (a file of the folder or beside the recipes, or a robot of
             example-robot-data), locked joints.
-        efforts: What the efforts mean, in words.
+        efforts: Description of the efforts.
         effort_kind: For bags and arrays.
         negate: For sensors: readings are of the sensor on the load, not of the load on the sensor.
         columns: Column map, as in `--columns`.
         npz: Names of arrays.
         every: Every so many samples are used.
-        fit: What is fitted.
-        judge: What is predicted.
+        fit: Fitted part of the data.
+        judge: Predicted part of the data.
         published: Numbers of others.
         note: Catches, in words.
     """
@@ -191,7 +191,7 @@ class Split:
     """Robot with its training and test recordings.
 
     Attributes:
-        model: As it is mounted.
+        model: Robot as mounted.
         drives: Gains and couplings.
         fitted: Recordings to fit.
         judged: Recordings that nothing is fitted to.

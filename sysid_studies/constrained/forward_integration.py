@@ -84,7 +84,7 @@ class SegmentPrediction:
         joint_names: The n_a actuated joints.
         start: First sample of each segment, shape (S,).
         predicted: Positions, shape (S, L, n_a) [rad].
-        measured: Shape (S, L, n_a) [rad].
+        measured: Measured positions, shape (S, L, n_a) [rad].
         lost: Segments in which the model ran into a dead centre of the loops and was stopped.
     """
 

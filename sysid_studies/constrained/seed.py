@@ -29,12 +29,12 @@ class ConstrainedStudyConfig:
         duration: Duration of each [s].
         held_out: Length of the run that isn't fitted: 31 segments of 0.5 s and a bit [s].
         speeds: Peak velocities of the tracking test [rad/s].
-        tracking_duration: [s].
+        tracking_duration: Duration of the tracking test [s].
         spread: True friction and drive values lie up to this factor above or below nominal, and
             at least 1.25 away.
         offset: Largest torque offset over the joint's Coulomb friction.
         noise: Noise of the sensors.
-        excitation: How the motions are searched; durations are the study's own.
+        excitation: Settings of the search for motions; durations are those of the study.
         excitation_bandwidth: Bandwidth of the PD control while exciting [rad/s].
         tracking_bandwidth: Bandwidth of the feedback in the tracking test [rad/s].
     """

@@ -32,10 +32,10 @@ def sine_trajectory(
     the tracking test of Zhang et al. 2024 (section IV-D).
 
     Args:
-        chain: The mechanism.
+        chain: Mechanism with loops.
         box: Where it moves.
         peak_velocity: Largest velocity of every coordinate [rad/s].
-        duration: [s]; of each segment where `alone`.
+        duration: Duration of the motion, or of each segment if `alone` [s].
         alone: One coordinate after the other, each in a segment of its own and as wide as it can
             be alone: wider is slower, and a joint at its torque limit drags no other along.
     """

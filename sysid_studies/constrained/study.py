@@ -36,7 +36,7 @@ class ConstrainedStudy:
         chain: The nominal mechanism.
         config: Size of the study.
         seeds: One per robot.
-        conditions: What the planner says of each trajectory.
+        conditions: Remarks of the planner on each trajectory, one text each.
     """
 
     chain: ClosedChain
@@ -197,7 +197,7 @@ def constrained_study(
     Args:
         chain: Nominal mechanism.
         config: Size of the study.
-        progress: Called with the share that is done and what is under way.
+        progress: Function called with the completed share and a description of the step.
     """
     config = config or ConstrainedStudyConfig()
 

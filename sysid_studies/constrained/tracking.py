@@ -31,8 +31,8 @@ class Gains:
     """Diagonal feedback gains of the actuated joints.
 
     Attributes:
-        K_p: Shape (n_a,) [N m/rad].
-        K_d: Shape (n_a,) [N m s/rad].
+        K_p: Position gains, shape (n_a,) [N m/rad].
+        K_d: Velocity gains, shape (n_a,) [N m s/rad].
     """
 
     K_p: Array
@@ -43,7 +43,7 @@ class Gains:
         """Return the gains for critical damping at the home posture of the nominal model.
 
         Args:
-            chain: The mechanism.
+            chain: Mechanism with loops.
             bandwidth: Bandwidth of the error [rad/s].
         """
         inertia = actuated_inertia(chain)
@@ -57,7 +57,7 @@ class ComputedTorque:
     The feedforward needs desired values only, so it is computed once for the whole trajectory.
 
     Args:
-        chain: The model that is believed: its inertial parameters and drives.
+        chain: Model in the controller, with its inertial parameters and drives.
         trajectory: Trajectory of the actuated joints.
         gains: Gains of the feedback.
         feedforward: False for PD alone.
@@ -104,12 +104,12 @@ class TrackingRun:
     Attributes:
         actuated: Names of the actuated joints.
         joint_names: Names of all joints.
-        time: Shape (K,) [s].
+        time: Times, shape (K,) [s].
         q: Positions of all joints, shape (K, n).
         v: Velocities of all joints, shape (K, n).
-        effort: Commanded at each sample, held until the next, shape (K, n_a) [N m].
+        effort: Efforts commanded at each sample, held until the next, shape (K, n_a) [N m].
         error: Desired minus actual positions of the actuated joints, shape (K, n_a) [rad].
-        at_limit: Whether an effort was at its limit, shape (K, n_a).
+        at_limit: Mask of the efforts at their limit, shape (K, n_a).
     """
 
     actuated: tuple[str, ...]

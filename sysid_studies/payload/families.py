@@ -172,7 +172,7 @@ def given_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape
     """Return the shape that the estimator receives, right or wrong.
 
     Args:
-        thing: The object.
+        thing: Object that is held.
         how: A key of `WRONG_SHAPES`.
         rng: Random generator of the direction of a shift, or the axis of a rotation.
     """

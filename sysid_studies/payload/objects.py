@@ -25,7 +25,7 @@ class StudyObject:
     Attributes:
         name: For tables.
         pi: True inertial parameters in the sensor frame, shape (10,).
-        shape: Shape that an estimator gets, in the sensor frame.
+        shape: Shape given to an estimator, in the sensor frame.
         size: Bounding box, for the error metrics, shape (3,) [m].
     """
 

@@ -59,8 +59,8 @@ class Case:
         mode: "encoders" (table III) or "accelerations" (figures 6 and 7).
         seconds: Duration of the data.
         seed: Seed of all random numbers.
-        faults: Whether the sensor has bias, delay and crosstalk.
-        paper: Whether residuals are taken about the robot's base instead of the sensor.
+        faults: True if the sensor has bias, delay and crosstalk.
+        paper: True if residuals are taken about the robot's base instead of the sensor.
     """
 
     thing: str
@@ -78,10 +78,10 @@ class Result:
     """Result of a method for a case.
 
     Attributes:
-        case: The case.
+        case: Case of the study.
         method: Name of the method.
         mass, com, inertia: Errors in percent (inertia about the centre of mass).
-        consistent: Whether the result is physically consistent.
+        consistent: True if the result is physically consistent.
         nees: Mean normalised squared error of mass, centre of mass and inertia (10 numbers).
 
     Where the method gave no result, errors are infinite.

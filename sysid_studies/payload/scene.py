@@ -94,7 +94,7 @@ def swing(
     """Return the motion of the paper at a given mean angular speed.
 
     Args:
-        speed: [rad/s].
+        speed: Angular speed [rad/s].
         seconds: Duration.
         shift: Start the clock so much earlier or later [s].
         amplitude: Amplitude of the three joints [rad].
@@ -163,7 +163,7 @@ class Experiment:
     Attributes:
         causal: Motion from Kalman filters, as in the paper's table III, or with noise of its own.
         smoothed: Motion from smoothing splines (the same as `causal` with noise of its own).
-        belief: What is known of the smoothed motion's error.
+        belief: Statistics of the smoothed motion's error.
     """
 
     causal: PayloadData

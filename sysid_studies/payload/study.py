@@ -122,7 +122,7 @@ def payload_study(
         full: 4 seeds, 10 s of data and all speeds for figure 6, instead of 1 seed and less.
         objects: Names of those to use; None: all eight (for the quick run's figure 6, three).
         workers: Processes.
-        progress: Called with what is done, how many of how many.
+        progress: Function called with the completed part, its number, and the total number.
 
     Raises:
         EstimationError: An object isn't one of the eight.

@@ -32,11 +32,10 @@ class AssemblyMap:
 
     Attributes:
         q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
-        assembled: A solution was found, shape (K,).
-        within_limits: True if the posture also respects the limits of the passive joints, shape
-            (K,).
+        assembled: Mask of the postures with closed loops, shape (K,).
+        within_limits: Mask of those that also respect the limits of the passive joints, shape (K,).
         condition: Condition number of J_u, shape (K,).
-        alternatives: Postures with a second solution within the limits, shape (K,).
+        alternatives: Mask of the postures with a second solution within the limits, shape (K,).
         residual: Largest closure error of the assembled postures [m].
     """
 
@@ -64,10 +63,10 @@ class AssemblyMap:
         """Test the closure of the loops at random actuated postures, within a box or the joint limits.
 
         Args:
-            chain: The mechanism.
+            chain: Mechanism with loops.
             rng: Random generator of the postures.
             n_samples: Number of postures.
-            box: Where; default: the actuated joints' limits.
+            box: Range of the actuated postures; None: the limits of the actuated joints.
         """
         lower, upper = _finite_limits(chain)
         if box is None:

@@ -67,16 +67,16 @@ def plan_loop_motion(
     is respected.
 
     Args:
-        chain: The mechanism.
-        limits: Limits of all joints of `chain.model`; the mass that they hold counts in the torques.
+        chain: Mechanism with loops.
+        limits: Limits of all joints of `chain.model`; a held mass counts in the torques.
         config: Settings of the search.
         n_motions: Number of motions, which become the segments `motion_1`, `motion_2`, …
-        still: Rest before and after each [s].
+        still: Duration of the rest before and after each motion [s].
         seed: Seed of the search.
         progress: Function that is called with the completed share.
 
     Returns:
-        The trajectory and its check, which may have failed.
+        Trajectory, and its check, which may have failed.
     """
     checker = MotionChecker(chain.model, limits)
     chain = dataclasses.replace(chain, model=checker.loaded)  # what is held needs torque, too

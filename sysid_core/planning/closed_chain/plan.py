@@ -42,8 +42,8 @@ def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excit
     """Measure the excitation of all inertial and drive parameters by planned motions.
 
     Args:
-        chain: The mechanism.
-        motions: Motions of its actuated joints at least.
+        chain: Mechanism with loops.
+        motions: Motions of at least the actuated joints.
     """
     names = constrained_parameter_names(chain, chain.actuated)
     structure = structural_rows(chain, chain.actuated)
@@ -64,7 +64,7 @@ def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
     Rounded angles of the URDF count as the exact ones.
 
     Args:
-        chain: The mechanism.
+        chain: Mechanism with loops.
         drives: Joints with friction and drive columns.
     """
     rng = np.random.default_rng(7)
@@ -85,16 +85,18 @@ class LoopExcitation:
     """Settings of an exciting motion for a closed chain.
 
     Attributes:
-        duration: Duration of each trajectory [s]; about: whole periods are played, at least one.
-        fundamental: Lowest frequency [Hz]; lower where the velocity asks for it.
-        harmonics: N per coordinate, 3 or more: a series at rest at its ends has 2 N - 3 free coefficients.
-        fill: Share of the box that is used.
-        velocity: Highest actuated velocity [rad/s].
-        torque_share: Share of the drives' limits that the nominal model may need.
-        population: Candidates per generation.
-        generations: Generations of the search, per trajectory.
-        inertials: Whether the inertial parameters are to be seen too, or friction and drive alone.
-        rate_hz: Rate of the samples.
+        duration: Approximate duration of each trajectory [s], rounded to whole periods (at least
+            one).
+        fundamental: Fundamental frequency [Hz]; reduced if the velocity limit requires it.
+        harmonics: Number N of harmonics per coordinate, at least 3 (2 N - 3 free coefficients).
+        fill: Used share of the motion box, 0 to 1.
+        velocity: Largest velocity of the actuated joints [rad/s].
+        torque_share: Share of the drives' torque limits that the nominal model may need, 0 to 1.
+        population: Number of candidates per generation.
+        generations: Number of generations of the search, per trajectory.
+        inertials: True to excite inertial parameters too; False: friction and drive parameters
+            only.
+        rate_hz: Sampling rate [Hz].
     """
 
     duration: float = 15.0
@@ -131,7 +133,7 @@ def plan_loop_excitation(
         progress: Function that is called with the completed share, 0 to 1.
 
     Raises:
-        ExcitationError: No candidate keeps to the torque limits.
+        ExcitationError: No candidate respects the torque limits.
     """
     config = config or LoopExcitation()
     box = motion_box(chain, rng)

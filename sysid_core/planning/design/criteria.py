@@ -36,12 +36,13 @@ class Score:
     r"""Optimality criterion as a function of a motion's information matrix and of the prior.
 
     Attributes:
-        criterion: Which.
+        criterion: Optimality criterion.
         weights: Inverse standard deviations of the rows, shape (n,).
-        count: Factor of the mean over the samples: number of independent samples of the motion.
-        transform: T, shape (b, m).
-        prior: Information known before, shape (m, m).
-        wanted: C of the target's variance `trace(C P)`, shape (m, m); of `A` the unit matrix.
+        count: Number of independent samples of the motion, a factor of the mean information.
+        transform: Transformation matrix T, shape (b, m).
+        prior: Prior information matrix, shape (m, m).
+        wanted: Matrix C of the target's variance `trace(C P)`, shape (m, m); for `A` the unit
+            matrix.
     """
 
     criterion: Criterion
@@ -113,13 +114,14 @@ def build_score(
 
     Args:
         unknowns: Parameters to be estimated.
-        criterion: Which.
+        criterion: Optimality criterion.
         duration: Duration of the motions [s].
         targets: Names of base parameters, for `Criterion.TARGET`.
-        task: q, v and a, (K, n) each, of a motion whose torques are to be predicted, instead.
+        task: Motion (q, v, a), (K, n) each, whose torques are to be predicted, instead of
+            `targets`.
 
     Raises:
-        ExcitationError: A target is missing, unknown, or given for another criterion.
+        ExcitationError: The target is missing, unknown, or given for another criterion.
     """
     criterion, b = Criterion(criterion), len(unknowns.names)
     scale = np.diag(unknowns.size)

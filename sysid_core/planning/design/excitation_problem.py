@@ -39,7 +39,7 @@ class ExcitationProblem:
     added. Whether a motion is safe is decided by the motion check on a dense grid.
 
     Args:
-        checker: Checks motions against the robot's limits.
+        checker: Checker of motions against the robot's limits.
         unknowns: Parameters to be estimated.
         score: Criterion to be minimised.
         basis: Basis of the series.
@@ -238,13 +238,13 @@ def build_series_motion(
     """Return the motion of a rest, some periods of a series, and a rest; it is not checked yet.
 
     Args:
-        checker: Checks motions against the robot's limits.
+        checker: Checker of motions against the robot's limits.
         basis: Basis of the series.
-        centre: Start and end posture, shape (n,).
-        coefficients: Shape (n_free, n).
-        n_periods: Number of periods.
+        centre: Start and end posture, shape (n,) [rad or m].
+        coefficients: Free coefficients of the series, shape (n_free, n).
+        n_periods: Number of repetitions of the series.
         still: Duration of each still phase [s].
-        rate_hz: Rate of the samples.
+        rate_hz: Sampling rate [Hz].
         seed: Seed of the search.
     """
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
@@ -283,9 +283,9 @@ def infeasible(
     this limit.
 
     Args:
-        model: The robot.
+        model: Robot model.
         blame: Limits that even the smallest motions violate.
-        excess: Squared excess that was left of each motion that was improved.
+        excess: Remaining squared excess of each improved motion.
     """
     worst: dict[tuple[str, str], Violation] = {}
     for violation in blame:
@@ -319,7 +319,7 @@ def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
     """Return the error that names the bodies that are in contact in nearly all postures.
 
     Args:
-        checker: Checks motions against the robot's limits.
+        checker: Checker of motions against the robot's limits.
         n_postures: Number of random postures that were tried.
     """
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))

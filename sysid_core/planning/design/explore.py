@@ -48,9 +48,9 @@ class Goal:
     """Termination criterion of the exploration.
 
     Attributes:
-        deviation: Wanted relative standard deviation (of the natural size).
-        names: Base parameters that it is wanted for; empty: all.
-        longest: Longest motion altogether [s].
+        deviation: Requested standard deviation, relative to a parameter's natural size [-].
+        names: Names of the base parameters that must reach it; empty: all.
+        longest: Largest total duration of all motions [s].
     """
 
     deviation: float = 0.1
@@ -70,12 +70,14 @@ class Explorer:
     """Adaptive experiment: current knowledge of the parameters, and the next motion.
 
     Attributes:
-        checker: Checks motions against the robot's limits.
+        checker: Checker of motions against the robot's limits.
         unknowns: Parameters to be estimated; their prior is the present knowledge.
         goal: Termination criterion.
-        period: Longest duration of a piece [s]. Long ones show most per second, since each begins
-            and ends at rest: one that shows more than what is open gives way to a shorter one.
-        n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
+        period: Longest duration of a motion [s]. Long motions are the most informative per second,
+            as each begins and ends at rest; a shorter one is used if it suffices for the open
+            parameters.
+        n_iterations: Iterations of the optimisation of each motion; 0: the best of a few random
+            motions.
         seed: Seed of the random numbers; the result is reproducible, on one computer bit for bit.
     """
 
@@ -144,8 +146,8 @@ class Explorer:
         still inaccurate, and checked.
 
         Args:
-            q_now: Present posture of the robot, shape (n,).
-            stop: Says True to make do with the best so far.
+            q_now: Present joint positions, shape (n,) [rad or m].
+            stop: Function that returns True to end the search with the best motion so far.
 
         Raises:
             ExcitationError: All parameters are accurate enough, or no safe motion starts at this
@@ -190,9 +192,9 @@ class Explorer:
         """Add the measured motion; an aborted motion counts, too.
 
         Args:
-            q: Evenly spaced samples in the model's order, shape (K, n).
-            v: Shape (K, n).
-            a: Shape (K, n).
+            q: Joint positions at equal steps in the model's order, shape (K, n) [rad or m].
+            v: Joint velocities, shape (K, n).
+            a: Joint accelerations, shape (K, n).
             duration: Duration of motion that the samples represent [s].
         """
         if not len(q):  # nothing was played

@@ -30,12 +30,13 @@ class Excess:
     Attributes:
         by_kind: Squared excess of every kind of limit, summed over samples.
         by_sample: Penalty of every sample, summed over kinds, shape (K,).
-        q: Slope by positions, shape (K, n).
-        v: Gradient with respect to the velocities.
-        a: Gradient with respect to the accelerations.
-        jerk: Gradient with respect to the jerks.
-        pull: By the joint-torque regressor, shape (K, n, 10 n), where torques exceed; or None.
-        bodies: Gradient with respect to the bodies' motion, or None.
+        q: Gradient with respect to the positions, shape (K, n).
+        v: Gradient with respect to the velocities, shape (K, n).
+        a: Gradient with respect to the accelerations, shape (K, n).
+        jerk: Gradient with respect to the jerks, shape (K, n).
+        pull: Gradient with respect to the joint-torque regressor, shape (K, n, 10 n); None if no
+            torque exceeds its limit.
+        bodies: Gradient with respect to the bodies' motion; None if zero.
     """
 
     by_kind: dict[LimitKind, float]
@@ -60,13 +61,13 @@ class LimitPenalties:
     """Penalty functions for the limits of one robot.
 
     Args:
-        checker: Checks motions against the robot's limits.
+        checker: Checker of motions against the robot's limits.
         tree: Kinematics of the robot.
-        share: Share of the joints' limits that samples may use.
+        share: Share of the joints' limits that samples may use, 0 to 1.
 
     Attributes:
-        contact_weight: Weight of contacts among the limits; large while the others are soft, since a
-            motion that has gone through a body is pushed out on the wrong side.
+        contact_weight: Weight of contacts relative to other limits; large while these are soft,
+            since a motion that has passed through a body is pushed out on the wrong side.
     """
 
     def __init__(self, checker: MotionChecker, tree: Tree, share: float) -> None:

@@ -41,17 +41,17 @@ class ArmPlan:
 
     Attributes:
         trajectory: Trajectory with the segments `still`, `fourier` or `bspline`, and `settle`.
-        check: The result of the check.
-        conditioning: Rank against the structural rank, condition numbers.
+        check: Result of the check.
+        conditioning: Rank compared with the structural rank, and condition numbers.
         expectation: Expected standard deviation of every base parameter.
-        random: The same after the best of a few random motions inside the limits; None where none
-            was found.
+        random: Expected standard deviations after the best of a few random motions within the
+            limits; None if none was found.
         criterion: Criterion that was minimised.
         basis: Basis of the series.
         centre: Start and end posture of the motion, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
-        history: Score after each iteration of the run that won; the first half may break limits.
-        amplitude: Share of the found amplitude that the dense check left.
+        history: Score after each iteration of the best run; the first half may violate limits.
+        amplitude: Share of the optimised amplitude that passed the dense check, 0 to 1.
         unknowns: Parameters for which the motion was planned.
     """
 
@@ -123,23 +123,23 @@ def plan_arm_motion(
     processes.
 
     Args:
-        model: The robot.
-        limits: Default: those of the description.
-        unknowns: Parameters to be estimated, with their prior; default: `Unknowns.of_arm(model)`.
+        model: Robot model.
+        limits: Motion limits; None: those of the description.
+        unknowns: Parameters to be estimated, with their prior; None: `Unknowns.of_arm(model)`.
         criterion: Criterion to be minimised.
-        targets: Base parameters that matter, for `Criterion.TARGET`.
-        task: q, v and a of a motion whose torques matter, instead, for `Criterion.TARGET`.
+        targets: Names of the base parameters to estimate best, for `Criterion.TARGET`.
+        task: Motion (q, v, a) whose torques are to be predicted, instead of `targets`.
         period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
-        n_harmonics: Harmonics of the series; default: as many as lie below `BANDWIDTH`.
-        n_spans: Knot intervals of a B-spline, which is planned instead of the series.
-        n_periods: Repetitions in the trajectory.
+        n_harmonics: Number of harmonics of the series; None: all below `BANDWIDTH`.
+        n_spans: Number of knot intervals of a B-spline instead of the series; None: a series.
+        n_periods: Number of repetitions in the trajectory.
         seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
-        n_candidates: Random series to start from.
+        n_candidates: Number of random series from which the start motions are chosen.
         n_starts: Number of start motions that are optimised.
-        n_iterations: Iterations of each improvement.
-        workers: Processes in which starts are improved; 0: one for each core.
+        n_iterations: Iterations of each optimisation.
+        workers: Number of processes for the optimisation; 0: one for each core.
         still: Duration of each still phase [s].
-        rate_hz: Rate of the samples.
+        rate_hz: Sampling rate [Hz].
         progress: Function that is called with the completed share and a description of the step.
 
     Raises:
@@ -258,14 +258,14 @@ def plan_validation_motion(
     identification motion.
 
     Args:
-        model: The robot.
+        model: Robot model.
         limits: Motion limits.
         training: Motion of the identification; the seed of the validation motion follows from its
             seed.
         period: Period of the series [s].
-        n_harmonics: Harmonics of the series.
+        n_harmonics: Number of harmonics of the series.
         still: Duration of each still phase [s].
-        rate_hz: Rate of the samples.
+        rate_hz: Sampling rate [Hz].
 
     Raises:
         ExcitationError: No safe motion differs enough.

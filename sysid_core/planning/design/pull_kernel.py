@@ -71,16 +71,16 @@ def pull_slopes(  # type: ignore[no-untyped-def]  # pragma: no cover
     (see `TreeMotion.regressor_pull`).
 
     Args:
-        G: Pull on the ten parameters of body i in row r, shape (K, n, n, 10).
-        subtree: 1 where body i hangs on joint r, shape (n, n).
-        R: Orientations, shape (K, n, 3, 3).
-        p: Origins, shape (K, n, 3).
-        J: Joint axes, shape (K, n, 6).
-        V: Velocities, shape (K, n, 6).
-        A: Accelerations, shape (K, n, 6).
+        G: Gradient with respect to the regressor (sample, row r, body i, parameter), (K, n, n, 10).
+        subtree: Mask, 1 if joint r moves body i, shape (n, n).
+        R: Orientations of the bodies, shape (K, n, 3, 3).
+        p: Origins of the bodies in the world, shape (K, n, 3) [m].
+        J: Spatial joint axes, shape (K, n, 6).
+        V: Spatial velocities, shape (K, n, 6).
+        A: Spatial accelerations, shape (K, n, 6).
 
     Returns:
-        Shape (4, K, n, 6), world forces.
+        Gradients as spatial forces in the world, shape (4, K, n, 6).
     """
     K, n = J.shape[0], J.shape[1]
     out = np.zeros((4, K, n, 6))

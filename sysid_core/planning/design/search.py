@@ -49,9 +49,9 @@ def run_searches(
     result.
 
     Args:
-        searches: Sent to the processes.
-        workers: Processes.
-        report: Called with the share that is done, and whether all were asked to end.
+        searches: Searches to run, sent to the processes.
+        workers: Number of processes.
+        report: Function called with the completed share, and True if all were asked to end.
 
     Raises:
         SolverError: A process died.
@@ -128,12 +128,12 @@ class Improved:
     """Locally optimal motion that was found from one start motion.
 
     Attributes:
-        x: Centre and coefficients.
+        x: Vector of centre and coefficients.
         score: Value of the criterion.
         excess: Squared excess left on the coarse grid, by kind of limit.
-        history: Score after each iteration; the first half may break limits.
-        evaluations: Evaluations of value and gradient.
-        interrupted: Whether Ctrl-C ended the search.
+        history: Score after each iteration; the first half may violate limits.
+        evaluations: Number of evaluations of value and gradient.
+        interrupted: True if Ctrl-C ended the search.
     """
 
     x: Array
@@ -217,14 +217,14 @@ def improve(
     """Minimise the penalised criterion with L-BFGS, with increasing penalties.
 
     Args:
-        problem: Value and gradient.
-        start: Centre and coefficients.
-        n_iterations: Altogether.
-        report: Called with the share that is done; what is best so far is kept when it says False
-            or is interrupted.
-        fixed: Whether the motion must begin where it does.
-        wary: Whether contact weighs much from the beginning: what is free of it stays so, but
-            finds no way around what a soft penalty lets it pass through.
+        problem: Problem that gives value and gradient.
+        start: Vector of centre and coefficients of the start motion.
+        n_iterations: Total number of iterations.
+        report: Function called with the completed share; the best motion so far is kept when it
+            returns False or is interrupted.
+        fixed: True if the start posture must not change.
+        wary: True for a large weight of contact from the beginning: a motion without contact
+            remains so, but finds no way through bodies that a soft penalty would permit.
     """
     variables, hard = _Variables(problem), problem.penalty
     bounds = variables.bounds(start, fixed)
@@ -301,11 +301,11 @@ def improve_all(
     Ctrl-C ends the search and keeps the best results so far.
 
     Args:
-        problem: Built again in every process.
-        starts: Centre and coefficients of each.
-        n_iterations: Iterations of each.
-        workers: Processes; 0: one for each core; 1: this one.
-        report: Called with the share that is done and what is being done.
+        problem: Problem to optimise, built again in every process.
+        starts: Vectors of centre and coefficients of the start motions.
+        n_iterations: Number of iterations of each optimisation.
+        workers: Number of processes; 0: one for each core; 1: the calling process.
+        report: Function called with the completed share and a description of the step.
     """
     workers = min(workers or os.cpu_count() or 1, len(starts))
     if workers > 1:

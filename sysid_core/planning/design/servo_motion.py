@@ -79,15 +79,15 @@ def plan_servo_motion(
     """Plan the motion with the smallest expected errors of the parameters of all position servos.
 
     Args:
-        model: The robot; all its joints move.
+        model: Robot model, all of whose joints move.
         limits: Motion limits, with infinite efforts if the URDF's effort limits are not those of
             the servos.
         period: Duration of the motion at full speed [s].
         slow: Speed of the first, slow execution of the motion, as a share of full speed.
-        n_candidates: Random series to choose from.
+        n_candidates: Number of random series to choose from.
         seed: Seed of the random numbers; the plan is reproducible.
         still: Duration of each rest, in which joints settle and stick [s].
-        rate_hz: Rate of the samples.
+        rate_hz: Sampling rate [Hz].
         progress: Function that is called with the completed share and a description of the step.
 
     Raises:

@@ -48,7 +48,7 @@ class Tree:
         model: Robot whose joints have one degree of freedom each.
 
     Raises:
-        ExcitationError: A joint has more.
+        ExcitationError: A joint has several degrees of freedom.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -113,13 +113,13 @@ class TreeMotion:
     """Poses and spatial vectors of the bodies at K samples.
 
     Attributes:
-        tree: The robot's.
-        R: Orientations, shape (K, n, 3, 3).
-        p: Origins, shape (K, n, 3) [m].
-        J: Joint axes, shape (K, n, 6).
+        tree: Kinematic tree of the robot.
+        R: Orientations of the bodies, shape (K, n, 3, 3).
+        p: Origins of the bodies, shape (K, n, 3) [m].
+        J: Spatial joint axes, shape (K, n, 6).
         J_dot: Time derivatives of the joint axes, shape (K, n, 6).
-        V: Velocities, shape (K, n, 6).
-        A: Accelerations less gravity, shape (K, n, 6).
+        V: Spatial velocities, shape (K, n, 6).
+        A: Spatial accelerations minus gravity, shape (K, n, 6).
     """
 
     tree: Tree
@@ -189,7 +189,7 @@ class BodySlopes:
     Attributes:
         velocity: Gradient with respect to the velocities V.
         acceleration: Gradient with respect to the accelerations A.
-        carried: By a displacement of what a body carries (its inertia, its points).
+        carried: Gradient with respect to a displacement of the body's inertia and points.
         axis: Gradient with respect to the joint axes J.
     """
 

@@ -40,14 +40,14 @@ class Unknowns:
     """Inertial and friction parameters of an arm that an identification estimates.
 
     Attributes:
-        model: The robot; its parameters are the nominal ones.
+        model: Robot with nominal parameters.
         structure: Exact structural identifiability of the robot.
         friction: Friction terms that are estimated as well.
         effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
         correlation: Time over which errors of the efforts are correlated [s].
-        base: Combinations of all parameters that motions can show, inertial and friction together.
+        base: Identifiable combinations of all parameters, inertial and friction together.
         prior_covariance: Prior covariance of all parameters, shape (p, p).
-        size: Natural size of every base parameter, shape (b,): relative deviations refer to it.
+        size: Natural size of every base parameter, to which relative deviations refer, shape (b,).
     """
 
     model: RobotModel
@@ -70,13 +70,13 @@ class Unknowns:
         """Return the unknown parameters of an arm of which only the URDF is known.
 
         Args:
-            model: The robot.
+            model: Robot model.
             terms: Terms of friction and drive, for every joint.
             effort_sd: Standard deviations of each joint's effort, one for all or shape (n,); default: 1 % of the
                 effort limits.
 
         Raises:
-            ExcitationError: A term that depends on the motion's past or on the load.
+            ExcitationError: A term depends on the past of the motion or on the load.
         """
         later = [term.value for term in terms if FrictionTerm(term) not in PLANNED_TERMS]
         if later:
@@ -129,7 +129,7 @@ class Unknowns:
         increases.
 
         Args:
-            names: Parameters of the estimate.
+            names: Names of the estimated parameters.
             covariance: Covariance of these parameters, shape (len(names), len(names)).
 
         Raises:
@@ -170,9 +170,9 @@ class Unknowns:
         Phi`, with Phi their regressor and R the noise covariance; shape (b, b).
 
         Args:
-            q: Evenly spaced samples, shape (K, n).
-            v: Shape (K, n).
-            a: Shape (K, n).
+            q: Joint positions at equal steps, shape (K, n) [rad or m].
+            v: Joint velocities, shape (K, n).
+            a: Joint accelerations, shape (K, n).
             duration: Duration of motion that the samples represent [s]; it counts as `duration /
                 correlation` independent samples.
         """
@@ -241,11 +241,11 @@ class Expectation:
     """Expected standard deviations of the base parameters after a motion.
 
     Attributes:
-        names: Base parameters, inertial ones first, b of them.
+        names: Names of the b base parameters, inertial ones first.
         n_rigid: Number of inertial parameters.
         deviation: Standard deviations from the motion and the prior, shape (b,).
         prior: Standard deviations before the motion, shape (b,).
-        size: Natural size, shape (b,).
+        size: Natural sizes of the parameters, shape (b,).
         data: Standard deviations from the motion alone, shape (b,); infinite if it does not excite
             a parameter.
         duration: Duration of the motion [s].

@@ -51,15 +51,15 @@ def oscillation(
 
     Args:
         posture: Centre of the oscillation and start of the motion, shape (n,) [rad].
-        columns: The m joints that move, shape (m,).
-        frequencies_hz: Shape (m,).
-        duration: Including both ramps [s].
+        columns: Indices of the m joints that move, shape (m,).
+        frequencies_hz: Frequencies of these joints, shape (m,) [Hz].
+        duration: Duration of the motion with both ramps [s].
         amplitude: Amplitudes, one for all joints, or shape (m,) [rad].
         ramp: Duration of each ramp, at most half of the whole [s].
-        rate_hz: Rate of the samples.
+        rate_hz: Sampling rate [Hz].
 
     Returns:
-        time (K,), q (K, n), v (K, n) and a (K, n).
+        Times (K,) [s], and q, v and a, shape (K, n) each.
     """
     posture, columns = np.asarray(posture, dtype=float), np.asarray(columns, dtype=int)
     ramp = min(ramp, duration / 2.0)
@@ -102,12 +102,12 @@ def frequencies_for_speed(
     The mean is over the whole period of the three sines at full speed.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Frame whose link carries the payload.
-        posture: Centre of the oscillation, shape (n,).
-        mean_angular_speed: [rad/s].
+        posture: Centre of the oscillation, shape (n,) [rad].
+        mean_angular_speed: Mean angular speed of the last link [rad/s].
         ratio: Ratio of the three frequencies.
-        amplitude: [rad].
+        amplitude: Amplitude of the oscillation of each joint [rad].
 
     Returns:
         Three frequencies [Hz].

@@ -50,14 +50,14 @@ def payload_information(
     `FORCE_NOISE` and `TORQUE_NOISE`.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Frame of the force-torque sensor.
-        q: Shape (K, n).
-        v: Shape (K, n).
-        a: Shape (K, n).
+        q: Joint positions, shape (K, n) [rad or m].
+        v: Joint velocities, shape (K, n).
+        a: Joint accelerations, shape (K, n).
 
     Returns:
-        Shape (10, 10), in the units of the parameter vector.
+        Information matrix, shape (10, 10), for the parameters in SI units.
     """
     motion = model.frame_motion(frame, q, v, a)
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
@@ -81,13 +81,13 @@ def choose_tare_postures(
     Greedily maximises the information about six bias components, mass and first moment.
 
     Args:
-        checker: Checks motions against the robot's limits.
-        posture: The other joints stay here, shape (n,).
+        checker: Checker of motions against the robot's limits.
+        posture: Posture in which the other joints stay, shape (n,) [rad].
         n_postures: Number of postures, at least 3; fewer cannot separate bias and weight.
-        rng: Draws the candidates.
+        rng: Random generator of the candidates.
 
     Returns:
-        Shape (n_postures, n), ordered for short ways.
+        Postures, shape (n_postures, n) [rad], ordered for short moves.
 
     Raises:
         ExcitationError: Fewer than three postures, or no candidates without contact.
@@ -211,10 +211,10 @@ class PayloadPlan:
     Attributes:
         trajectory: Trajectory with the segments `tare_1`…, `still`, `oscillation` and `settle`, and
             moves between them.
-        check: The result of the check.
+        check: Result of the check.
         posture: Posture about which the wrist oscillates, shape (n,) [rad].
-        wrist_joints: The three joints that oscillate.
-        frequencies_hz: Frequencies of the three joints at full speed.
+        wrist_joints: Names of the three joints that oscillate.
+        frequencies_hz: Frequencies of the three joints at full speed [Hz].
         mean_angular_speed: Mean angular speed of the last link at full speed [rad/s].
     """
 
@@ -270,24 +270,24 @@ def plan_payload_motion(
     log-determinant) is selected in which the motion respects all limits.
 
     Args:
-        model: The robot.
-        limits: Default: those of the description, TCP speed 0.25 m/s.
-        posture: Centre of the oscillation, shape (n,); default: chosen.
-        mean_angular_speed: Mean angular speed of the last link [rad/s]; default: 1 rad/s, or what
+        model: Robot model.
+        limits: Motion limits; None: those of the description, TCP speed 0.25 m/s.
+        posture: Centre of the oscillation, shape (n,) [rad]; None: chosen.
+        mean_angular_speed: Mean angular speed of the last link [rad/s]; None: 1 rad/s, or what
             the velocity and acceleration limits of the wrist joints allow.
         duration: Duration of the oscillation with its ramps [s].
-        amplitude: [rad].
-        n_tare: Static postures, 0 for none, else at least 3.
+        amplitude: Amplitude of the oscillation of each joint [rad].
+        n_tare: Number of static postures; 0: none, otherwise at least 3.
         still: Duration of every still phase [s].
-        rate_hz: Rate of the samples.
+        rate_hz: Sampling rate [Hz].
         seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
-        n_candidates: Random postures to choose from.
-        free_frequencies: Whether each of them comes with a random ratio of the three frequencies,
-            in place of the published one.
+        n_candidates: Number of random postures to choose from.
+        free_frequencies: True for a random ratio of the three frequencies in each candidate,
+            instead of the published one.
         progress: Function that is called with the completed share.
 
     Raises:
-        ExcitationError: No posture passes; the message names the limits in the way.
+        ExcitationError: No posture passes the check; the message names the limits concerned.
     """
     checker = MotionChecker(model, limits or MotionLimits.from_model(model))
     frame = checker.limits.tcp_frame

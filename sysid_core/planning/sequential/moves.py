@@ -28,13 +28,13 @@ class Move:
 
     Attributes:
         joints: Indices of the joints that move.
-        posture: Positions of all joints, shape (n,).
+        posture: Positions of all joints, shape (n,) [rad or m].
         amplitude: Amplitude of each moving joint [rad or m].
-        label: Such as `joint2 alone`.
-        time: Shape (K,) [s].
-        q: Shape (K, n).
-        v: Shape (K, n).
-        a: Shape (K, n).
+        label: Label of the move, such as `joint2 alone`.
+        time: Times of the samples, shape (K,) [s].
+        q: Positions of all joints, shape (K, n) [rad or m].
+        v: Velocities of all joints, shape (K, n).
+        a: Accelerations of all joints, shape (K, n).
     """
 
     joints: tuple[int, ...]
@@ -61,10 +61,10 @@ def strokes(
     With one joint: to +A, to -A, slowly to +A, and back. With two joints: along both diagonals.
 
     Args:
-        checker: Checker of the robot and its limits; gives the durations.
-        posture: Shape (n,).
-        joints: Indices of one or two joints.
-        amplitude: Amplitude of each.
+        checker: Checker of the robot and its limits, which determine the durations.
+        posture: Positions of all joints, shape (n,) [rad or m].
+        joints: Indices of one or two joints that move.
+        amplitude: Amplitude of each moving joint [rad or m].
     """
     names = checker.model.joint_names
     turns: list[tuple[tuple[float, ...], float]]
@@ -96,7 +96,7 @@ def candidate_moves(
     """Return random single-joint moves that start, reverse and end in postures without contact.
 
     Raises:
-        ExcitationError: A joint has no room, or no free posture is found for it.
+        ExcitationError: A joint has no room to move, or no posture without contact is found for it.
     """
     limits = checker.limits
     lower = np.maximum(limits.lower, -REVOLUTE_RANGE)

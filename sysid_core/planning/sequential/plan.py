@@ -41,10 +41,10 @@ class MoveChooser:
     """Chooses moves by their information about the minimal constants, in natural units.
 
     Args:
-        model: The robot.
+        model: Robot model.
         friction: Friction terms that are estimated with the constants.
-        rng: States that the natural scale is taken from.
-        locked_measured: Whether torques of joints at standstill count.
+        rng: Random generator of the states that define the natural scale.
+        locked_measured: True if torques of joints at standstill count.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class MoveChooser:
         """Return the steps of the sequential estimation for these moves, the last joint first.
 
         Raises:
-            ExcitationError: Constants stay open, or a step is conditioned worse than allowed.
+            ExcitationError: Constants remain unidentified, or a step is too badly conditioned.
         """
         p = len(self.names)
         Y = np.concatenate([self.rows(move) for move in moves])
@@ -188,9 +188,10 @@ class SequentialPlan:
     """Motion of one joint at a time, with the expected condition numbers.
 
     Attributes:
-        trajectory: The whole motion as one file, every swing a segment; checked.
+        trajectory: Checked trajectory of the whole motion; every swing is a segment.
         moves: Moves in the order in which they are played.
-        steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
+        steps: Steps of the recursion, last joint first, with the constants of each and its
+            conditioning.
         constants: Names of the unknowns: minimal constants and friction.
         check: Result of the safety check.
         remarks: Necessary motions other than single-joint moves.
@@ -236,22 +237,22 @@ def plan_sequential(
     cannot excite everything; the fewest possible moves of two joints are then added.
 
     Args:
-        model: The robot, a serial arm.
+        model: Robot model of a serial arm.
         limits: Motion limits.
         friction: Friction terms that are estimated with the constants.
-        rng: Random postures are drawn from it.
-        locked_measured: Whether torques of joints at standstill are worth something, since they
-            are read behind the gears.
-        q_start: Start and end posture of the motion, shape (n,); default: zero, within the limits.
-        n_moves: Number of single-joint moves at most; default: five per joint.
-        candidates: Free postures that are tried per joint.
+        rng: Random generator of the postures.
+        locked_measured: True if torques of joints at standstill are informative, because they are
+            measured behind the gears.
+        q_start: Start and end posture, shape (n,) [rad or m]; None: zero, within the limits.
+        n_moves: Largest number of single-joint moves; None: five per joint.
+        candidates: Number of postures without contact that are tried per joint.
         amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
-        rate_hz: Rate of the trajectory.
-        seed: Kept with the trajectory.
+        rate_hz: Sampling rate of the trajectory [Hz].
+        seed: Seed that is stored with the trajectory.
         progress: Function that is called with a phase and its completed share.
 
     Raises:
-        ExcitationError: No safe plan excites every constant; the error names the others.
+        ExcitationError: No safe plan excites every constant; the error names the missing ones.
         ModelError: The robot isn't a serial arm.
     """
     report = progress or (lambda phase, share: None)

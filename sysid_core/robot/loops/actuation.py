@@ -39,8 +39,9 @@ class Assembly:
     """Postures after an attempt to close the loops.
 
     Attributes:
-        q: All joints, shape (K, n); where it isn't assembled, the closest that was found.
-        assembled: Shape (K,).
+        q: Positions of all joints, shape (K, n) [rad or m]; the closest found where loops stay
+            open.
+        assembled: Mask of the postures with closed loops, shape (K,).
         residual: Largest closure error per loop, shape (K, n_closures) [m or rad].
     """
 
@@ -57,9 +58,9 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
     solution; with a start, Newton's method begins there.
 
     Args:
-        chain: The mechanism.
-        q_a: Shape (K, n_a).
-        start: Guess for all joints, shape (K, n).
+        chain: Mechanism with loops.
+        q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
+        start: Initial guess of all joint positions, shape (K, n); None: followed from home.
     """
     q_a = _actuated(chain, q_a)
     if start is not None:
@@ -84,9 +85,9 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
     iterations; (K, n_a) to (K, n).
 
     Args:
-        chain: The mechanism.
-        q_a: Shape (K, n_a).
-        start: Guess for all joints, shape (K, n); default: the path from home is followed.
+        chain: Mechanism with loops.
+        q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
+        start: Initial guess of all joint positions, shape (K, n); None: followed from home.
 
     Raises:
         ModelError: A loop doesn't close; the message names it and the posture.
@@ -245,10 +246,10 @@ class ClosureState:
     """Loop closure of K states of motion: positions, velocities and Jacobians.
 
     Attributes:
-        q: Positions of all joints, shape (K, n).
-        v: Velocities of all joints, shape (K, n).
-        G: `q̇ = G q̇_a`, shape (K, n, n_a).
-        drift: `Ġ q̇_a`, the accelerations at `q̈_a = 0`, shape (K, n).
+        q: Positions of all joints, shape (K, n) [rad or m].
+        v: Velocities of all joints, shape (K, n) [rad/s or m/s].
+        G: Matrix G of `q̇ = G q̇_a`, shape (K, n, n_a).
+        drift: Joint accelerations `Ġ q̇_a` at `q̈_a = 0`, shape (K, n).
         residual: Largest closure error before the correction, shape (K,).
     """
 
@@ -266,10 +267,10 @@ def closure_state(
     given postures; of the passive joints it is `-J_u^{-1} J̇ q̇`.
 
     Args:
-        chain: The mechanism.
-        q: Closed postures, shape (K, n).
-        v_a: Actuated velocities, shape (K, n_a).
-        correct: Take one Newton step back onto the loops, for time steps that leave them by little.
+        chain: Mechanism with loops.
+        q: Joint positions of closed postures, shape (K, n) [rad or m].
+        v_a: Velocities of the actuated joints, shape (K, n_a).
+        correct: True for one Newton step that removes the small closure error of a time step.
     """
     q = postures_of(chain, q)
     v_a = np.atleast_2d(np.asarray(v_a, dtype=float))
@@ -308,8 +309,8 @@ def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
     """Raise an error if passive joints can move while the actuated joints are at rest.
 
     Args:
-        chain: The mechanism.
-        q: Closed postures, shape (K, n).
+        chain: Mechanism with loops.
+        q: Joint positions of closed postures, shape (K, n) [rad or m].
 
     Raises:
         ModelError: Assumption 1 fails at a posture; the message names the joints.

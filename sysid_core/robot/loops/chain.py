@@ -28,8 +28,8 @@ class Coupling:
 
     Attributes:
         name: Name for messages.
-        joints: Joint to its coefficient k_j, none of them zero.
-        offset: Right side [rad or m].
+        joints: Nonzero coefficients k_j by joint name.
+        offset: Right-hand side of the equation [rad or m].
     """
 
     name: str
@@ -66,9 +66,9 @@ class LoopEnd:
     """One end of a loop closure: a frame on a link.
 
     Attributes:
-        link: A link (or any frame of the URDF).
-        xyz: Origin in that frame, shape (3,) [m].
-        R: Axes in that frame, shape (3, 3); used by welds only.
+        link: Name of a link (or of any frame of the URDF).
+        xyz: Origin of the end in the link's frame, shape (3,) [m].
+        R: Rotation from the end's axes to the link's, shape (3, 3); used by welds only.
     """
 
     link: str
@@ -94,11 +94,11 @@ class Loop:
 
     Attributes:
         name: Name for messages.
-        kind: `point`: the two origins coincide (a ball joint, 3 equations). `rod`: they keep
-            a distance (1 equation). `weld`: the two frames coincide (6 equations).
+        kind: Kind of closure. `point`: the two origins coincide (ball joint, 3 equations). `rod`:
+            they keep a distance (1 equation). `weld`: the two frames coincide (6 equations).
         a: First end.
-        b: The other.
-        length: Length of a rod [m].
+        b: Second end.
+        length: Length of the rod [m]; used by rods only.
     """
 
     name: str
@@ -130,7 +130,7 @@ class JointDrive:
         I_a: Inertia of the drive, seen at the joint [kg m^2].
         beta: Constant offset of the torque [N m].
         gear_ratio: Motor turns per joint turn.
-        torque_limit: [N m].
+        torque_limit: Largest torque of the drive at the joint [N m].
     """
 
     F_c: float = 0.0
@@ -156,7 +156,8 @@ class MotionBox:
     Attributes:
         names: Names of the coordinates.
         center: Actuated positions in the middle, shape (n_a,) [rad].
-        directions: Actuated joints' share in each coordinate, shape (n_a, n_a), columns.
+        directions: Actuated joints' share in each coordinate, one column per coordinate, (n_a,
+            n_a).
         half: Half the range of each coordinate, shape (n_a,) [rad].
     """
 
@@ -186,14 +187,14 @@ class ClosedChain:
     the order of `actuated`.
 
     Attributes:
-        model: The tree (loops cut open).
-        loops: The closures.
+        model: Kinematic tree (loops cut open).
+        loops: Loop closures.
         actuated: Names of the driven joints.
-        drives: Nominal friction and drive by joint name (missing: all zero).
-        home: Posture of all joints from which branches are followed, shape (n,); need not close.
-        box: Range of the motions, or None (it is then searched for).
+        drives: Nominal friction and drive parameters by joint name (missing: all zero).
+        home: Positions of all joints at the start of every assembly, shape (n,); need not close.
+        box: Range of the actuated joints; None: it is searched for.
         measured: Names of the passive joints that have an encoder.
-        couplings: Linear laws between joints, beside the loops.
+        couplings: Linear couplings of joints, in addition to the loops.
     """
 
     model: RobotModel

@@ -92,7 +92,7 @@ def postures_of(chain: ClosedChain, q: ArrayLike) -> Array:
     """Return the postures of all joints as an array of shape (K, n).
 
     Raises:
-        ModelError: Another number of columns.
+        ModelError: The number of columns is not that of the joints.
     """
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.ndim != 2 or q.shape[1] != chain.n:

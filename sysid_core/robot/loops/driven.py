@@ -78,8 +78,8 @@ class DrivenRobot(RobotModel):
     the chain.
 
     Attributes:
-        mechanism: Loops, driven joints, and friction of the passive ones. Its bodies don't count:
-            the robot's own do.
+        mechanism: Loops, driven joints, and friction of the passive joints. The bodies of its model
+            are ignored: those of this robot count.
     """
 
     mechanism: ClosedChain | None = None
@@ -204,8 +204,8 @@ class DrivenRobot(RobotModel):
         `argmin sum_j (q_j - measured_j)^2`, by Gauss-Newton in q_a; (K, m) to (K, n).
 
         Args:
-            names: Measured joints, driven or passive.
-            q: Positions of the measured joints in the order of time, shape (K, m).
+            names: Names of the m measured joints, driven or passive.
+            q: Positions of the measured joints in the order of time, shape (K, m) [rad or m].
 
         Raises:
             ModelError: Joints are unknown, or do not determine the posture.
@@ -236,9 +236,9 @@ class DrivenRobot(RobotModel):
         best, (K, n_a).
 
         Args:
-            posture: Closed postures, shape (K, n).
-            names: Measured joints.
-            v: Velocities of the measured joints, shape (K, m).
+            posture: Positions of all joints in closed postures, shape (K, n) [rad or m].
+            names: Names of the m measured joints.
+            v: Velocities of the measured joints, shape (K, m) [rad/s or m/s].
         """
         columns, v = _measured(self.chain, names, v)
         S = _seen(self.chain, actuation_map(self.chain, posture)[:, columns], names)

@@ -31,13 +31,13 @@ class Attachment:
 
 @dataclass(frozen=True, eq=False)
 class EndMotion:
-    """m frames at K postures.
+    """Poses and Jacobians of m frames at K postures.
 
     Attributes:
-        q: The postures, shape (K, n).
-        p: Origins in the world, shape (m, K, 3) [m].
-        R: Axes in the world, shape (m, K, 3, 3).
-        J: Jacobians in world axes, shape (m, K, 6, n), linear rows first; empty where not asked for.
+        q: Joint positions, shape (K, n) [rad or m].
+        p: Origins of the frames in the world, shape (m, K, 3) [m].
+        R: Rotations from the frames' axes to the world's, shape (m, K, 3, 3).
+        J: Jacobians in world axes, shape (m, K, 6, n), linear rows first; empty if not requested.
     """
 
     q: Array
@@ -51,7 +51,7 @@ class LoopEnds:
 
     Args:
         model: Robot whose joints have one degree of freedom.
-        frames: The m frames.
+        frames: Links and poses of the m frames.
 
     Raises:
         ModelError: A joint has more than one degree of freedom.

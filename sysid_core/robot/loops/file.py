@@ -275,9 +275,9 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
     are locked at zero, so that one leg of a whole robot can be used.
 
     Args:
-        loops: The YAML file, the name of a reference robot with loops ("own-leg"), or "mimic": the
-            followers that the URDF itself names.
-        urdf: The URDF (file, text or name, also "own-leg"); default: the file that the YAML names.
+        loops: Path of the YAML file, name of a reference robot with loops ("own-leg"), or "mimic"
+            for the mimic joints of the URDF.
+        urdf: URDF (file, text or name, also "own-leg"); None: the file that the YAML names.
 
     Raises:
         ModelError: The file is damaged, or names joints or links that the robot doesn't have.
@@ -314,7 +314,7 @@ def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> Clos
     """Build a closed chain from the content of a loops file and a robot.
 
     Raises:
-        ModelError: An entry is missing or names what the robot doesn't have.
+        ModelError: An entry is missing, or names a joint or link that the robot doesn't have.
     """
     return _closed_chain(_FILE.validated(raw, LoopsFile, "given"), model)
 

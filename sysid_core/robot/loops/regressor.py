@@ -25,10 +25,10 @@ class ConstrainedMotion:
     """Motion of all joints of a closed chain that satisfies the loop closure; K samples.
 
     Attributes:
-        q: Shape (K, n) [rad].
-        v: Shape (K, n).
-        a: Shape (K, n).
-        G: `q̇ = G q̇_a`, shape (K, n, n_a).
+        q: Positions of all joints, shape (K, n) [rad].
+        v: Velocities of all joints, shape (K, n) [rad/s].
+        a: Accelerations of all joints, shape (K, n) [rad/s^2].
+        G: Matrix G of `q̇ = G q̇_a`, shape (K, n, n_a).
     """
 
     q: Array
@@ -57,12 +57,12 @@ def constrained_motion(
     21, 22).
 
     Args:
-        chain: The mechanism.
-        q_a: Actuated positions, shape (K, n_a).
-        v_a: Velocities, shape (K, n_a).
-        a_a: Accelerations, shape (K, n_a).
-        q: All positions where they are known already, shape (K, n): they must close the loops.
-        ordered: Whether the samples follow each other in time.
+        chain: Mechanism with loops.
+        q_a: Positions of the actuated joints, shape (K, n_a) [rad].
+        v_a: Velocities of the actuated joints, shape (K, n_a) [rad/s].
+        a_a: Accelerations of the actuated joints, shape (K, n_a) [rad/s^2].
+        q: Positions of all joints, with closed loops, shape (K, n) [rad]; None: solved for.
+        ordered: True if the samples follow each other in time.
 
     Raises:
         ModelError: A loop doesn't assemble.
@@ -109,12 +109,12 @@ def projected_drive_regressor(
     beta]` per joint.
 
     Args:
-        chain: The mechanism.
-        motion: K samples.
+        chain: Mechanism with loops.
+        motion: Motion of all joints, K samples.
         drives: Joints with a drive or friction, actuated or passive.
 
     Returns:
-        Shape (K, n_a, 4 d) for d drives.
+        Regressor, shape (K, n_a, 4 d) for d drives.
 
     Raises:
         ModelError: A joint isn't in the robot.
@@ -141,12 +141,12 @@ def projected_regressor(
     Zhang, Haugk and Vasudevan (2024), eqs. (10), (12), (23).
 
     Args:
-        chain: The mechanism.
-        motion: K samples.
-        drives: Joints with friction and drive columns; default: the actuated ones.
+        chain: Mechanism with loops.
+        motion: Motion of all joints, K samples.
+        drives: Joints with friction and drive columns; None: the actuated joints.
 
     Returns:
-        Shape (K, n_a, 10 N + 4 d) for N bodies and d drives.
+        Regressor, shape (K, n_a, 10 N + 4 d) for N bodies and d drives.
     """
     names = chain.actuated if drives is None else drives
     return np.concatenate(
@@ -191,9 +191,9 @@ def chain_with_parameters(
     `link.m` ….
 
     Args:
-        chain: The mechanism; what isn't named keeps its values.
-        names: Shape (p,).
-        values: Shape (p,).
+        chain: Mechanism with loops; parameters that aren't named keep their values.
+        names: Names of the p estimated parameters.
+        values: Values of the parameters, shape (p,) [SI].
 
     Raises:
         ModelError: The estimate contains no parameter of this chain, or not all parameters of its

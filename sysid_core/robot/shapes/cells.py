@@ -22,14 +22,14 @@ def cut_into_cells(
     """Return the grid of cubic cells whose number inside the solid is about the requested one.
 
     Args:
-        inside: Function from the axes of a grid to booleans of shape (nx, ny, nz).
+        inside: Function from the axes of a grid to the mask of its points inside, (nx, ny, nz).
         lower: Lower corner of a box around the solid, shape (3,) [m].
-        upper: Upper corner, shape (3,) [m].
+        upper: Upper corner of that box, shape (3,) [m].
         cells: Wanted number of cells.
 
     Returns:
         Centroids (n, 3), volumes (n,) and second moments per volume (n, 3, 3) of the inner parts
-        of the cells; None when nothing is inside.
+        of the cells [m, m^3, m^2]; None if no point is inside.
     """
     extent = upper - lower
     coarse = _points(inside, _axes(lower, upper, np.full(3, 24)))
@@ -62,8 +62,8 @@ def with_moments(
     Args:
         cells: Centroids (n, 3), volumes (n,) and second moments per volume (n, 3, 3).
         volume: Volume of the solid [m^3].
-        centre: Its centroid, shape (3,) [m].
-        spread: Its second moments about the centroid per volume, shape (3, 3) [m^2].
+        centre: Centroid of the solid, shape (3,) [m].
+        spread: Second moments of the solid about its centroid per volume, shape (3, 3) [m^2].
     """
     points, volumes, spreads = cells
     share = volumes / volumes.sum()

@@ -37,11 +37,11 @@ def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
     Only the width of the object is known; methods that need a shape use a cube.
 
     Args:
-        opening: Distance of the fingers [m].
+        opening: Distance between the fingers [m].
         cells: Approximate number of cells.
 
     Raises:
-        ModelError: The fingers are closed.
+        ModelError: The opening is not positive.
     """
     box = Shape.box([opening] * 3, cells=cells)
     return replace(box, name="grasped", fingers=np.array([0.0, opening, 0.0]))

@@ -33,9 +33,9 @@ def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
     """Divide the solid in a mesh file into cells; the result is cached by the content of the file.
 
     Args:
-        path: STL, OBJ, PLY; one without faces is a point cloud, whose convex hull is taken.
+        path: STL, OBJ or PLY file; without faces it is a point cloud, whose convex hull is used.
         scale: Metres per unit of the file.
-        hull: Take the convex hull.
+        hull: True for the convex hull of the mesh.
         cells: Wanted number of cells.
 
     Raises:
@@ -140,11 +140,11 @@ def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
     same answer in 20 s.
 
     Args:
-        mesh: Every edge of it belongs to an even number of faces.
-        axes: Coordinates of the grid, increasing.
+        mesh: Closed mesh: every edge belongs to an even number of faces.
+        axes: Increasing coordinates of the grid along x, y and z [m].
 
     Returns:
-        Shape (nx, ny, nz).
+        Mask of the points inside, shape (nx, ny, nz).
     """
     x, y, z = axes
     # A line through an edge would meet both of its faces: step aside by less than a micron.

@@ -45,8 +45,8 @@ class Shape:
         lower: Lower corner of the bounding box, shape (3,) [m].
         upper: Upper corner of the bounding box, shape (3,) [m].
         name: Name in reports.
-        fingers: Vector from one finger of the gripper to the other, shape (3,) [m], if only the opening
-            of the gripper is known (`grasped`); otherwise None.
+        fingers: Vector from one finger of the gripper to the other, shape (3,) [m]; None unless
+            only the opening of the gripper is known (`grasped`).
         size_sd: Relative standard deviation of the lengths: 0 for a mesh from CAD or a scan, 0.5 for
             typed sizes.
 
@@ -127,7 +127,7 @@ class Shape:
         return self.parameters_per_mass @ self.volumes * (mass / self.volume)
 
     def posed(self, X_SO: ArrayLike) -> Shape:
-        """Copy expressed in another frame.
+        """Return a copy expressed in another frame.
 
         Args:
             X_SO: Pose of the shape's frame in the new frame, shape (4, 4).
@@ -170,7 +170,7 @@ class Shape:
         return replace(self, size_sd=float(size_sd))
 
     def scaled(self, factor: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
-        """Copy scaled by a factor about a centre, shape (3,) [m]."""
+        """Return a copy scaled by a factor about a centre, shape (3,) [m]."""
         c = np.asarray(centre, dtype=float)
         return Shape(
             points=c + factor * (self.points - c),
@@ -224,7 +224,8 @@ class Shape:
         """Return the union of boxes that do not overlap.
 
         Args:
-            boxes: Boxes of each: size [m], centre [m], and the number of cells along each axis.
+            boxes: Size (3,) [m], centre (3,) [m] and number of cells along each axis (3,) of every
+                box.
             name: Name for reports.
 
         Raises:
@@ -299,9 +300,9 @@ class Shape:
         centroid and second moments of their inner part.
 
         Args:
-            inside: Points of shape (N, 3) to booleans of shape (N,).
-            lower: Lower corner of a box around it, shape (3,) [m].
-            upper: Upper corner, shape (3,) [m].
+            inside: Function from points, shape (N, 3) [m], to the mask of those inside, shape (N,).
+            lower: Lower corner of a box around the solid, shape (3,) [m].
+            upper: Upper corner of that box, shape (3,) [m].
             cells: Wanted number of cells.
             name: Name for reports.
 
@@ -351,9 +352,9 @@ class Shape:
         same.
 
         Args:
-            source: File, or mesh. A file without faces is a point cloud: its convex hull is taken.
+            source: File or mesh. A file without faces is a point cloud: its convex hull is used.
             scale: Metres per unit of the file (0.001 for millimetres).
-            hull: Take the convex hull of it, for meshes that aren't closed.
+            hull: True for the convex hull of the mesh, for meshes that aren't closed.
             cells: Wanted number of cells.
 
         Raises:

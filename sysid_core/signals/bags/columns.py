@@ -23,7 +23,7 @@ class _Columns:
 
     Args:
         find: Finds the layout of a message.
-        thinning: Samples in a row that become their mean.
+        thinning: Number of consecutive samples that are replaced by their mean.
     """
 
     def __init__(self, find: Callable[[bytes], Layout], thinning: int = 1) -> None:
@@ -113,7 +113,7 @@ class JointColumns(_Columns):
 
     Args:
         names: Joints to read; empty: those that most messages have.
-        thinning: Samples in a row that become their mean.
+        thinning: Number of consecutive samples that are replaced by their mean.
     """
 
     def __init__(self, names: tuple[str, ...] = (), thinning: int = 1) -> None:

@@ -48,7 +48,7 @@ def build_typestore(
 
     Args:
         definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
-        distro: Such as `jazzy`.
+        distro: Name of the ROS distribution, such as `jazzy`.
 
     Raises:
         SignalError: A definition can't be parsed.
@@ -109,8 +109,8 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
     bytes to messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
 
     Raises:
-        SignalError: The type's definition contains itself; from that function: the bytes are no
-            such message.
+        SignalError: The type's definition contains itself; in the returned function: the bytes are
+            not a message of this type.
     """
     try:
         definition = store.get_msgdef(type_name)
@@ -144,11 +144,11 @@ class Layout:
     """Byte layout of the numbers in a message.
 
     Attributes:
-        length: Bytes of the message, at least.
-        frame: Frame of the header.
+        length: Smallest length of the message [bytes].
+        frame: `frame_id` of the header.
         names: Joint names, in the order of the message.
-        fields: Offset and count of float64 values, by name.
-        fixed: Pieces of bytes that all messages of the layout share, with their offsets.
+        fields: Byte offset and number of float64 values of each field, by name.
+        fixed: Byte offsets and contents of the parts that are equal in all messages of the layout.
     """
 
     length: int
@@ -202,7 +202,7 @@ class Layout:
         `effort`.
 
         Raises:
-            SignalError: The bytes are none.
+            SignalError: The bytes are not such a message.
         """
         return _layout(data, _walk_joint_state, JOINT_STATE)
 
@@ -212,7 +212,7 @@ class Layout:
         torque.
 
         Raises:
-            SignalError: The bytes are none.
+            SignalError: The bytes are not such a message.
         """
         return _layout(data, _walk_wrench, WRENCH_STAMPED)
 

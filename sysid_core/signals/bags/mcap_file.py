@@ -263,7 +263,7 @@ def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
     compressed files.
 
     Args:
-        path: Folder, or a .db3 file.
+        path: Folder of the bag, or a .db3 file.
 
     Raises:
         SignalError: The file cannot be read.

@@ -31,8 +31,8 @@ def require_plausible_size(unfolded: int, file_size: int) -> None:
     """Raise an error if the chunks of a file decompress to an implausible size.
 
     Args:
-        unfolded: Bytes of the chunks' contents so far.
-        file_size: Bytes of the file.
+        unfolded: Size of the chunks decompressed so far [bytes].
+        file_size: Size of the file [bytes].
 
     Raises:
         McapError: The decompressed size is implausible.
@@ -74,7 +74,7 @@ def partial_chunk_content(tail: bytes) -> bytes:
     is none.
 
     Args:
-        tail: From the beginning of the chunk's record to the end of the file.
+        tail: Bytes from the beginning of the chunk's record to the end of the file.
     """
     if len(tail) < _CHUNK_HEAD or tail[0] != Opcode.CHUNK:
         return b""
@@ -100,7 +100,7 @@ def partial_chunk_end(tail: bytes) -> int:
     """Log time of the last message of a truncated chunk [ns]; 0 if unknown.
 
     Args:
-        tail: As in `partial_chunk_content`.
+        tail: Bytes as in `partial_chunk_content`.
     """
     if len(tail) < _CHUNK_HEAD or tail[0] != Opcode.CHUNK:
         return 0
@@ -173,9 +173,9 @@ class Channels:
     """Channels of an MCAP file, with messages grouped by topic.
 
     Attributes:
-        found: Messages so far.
-        lost: Those whose channel isn't known, or that can't be unfolded.
-        last_ns: Log time of the newest.
+        found: Number of messages read so far.
+        lost: Number of messages with an unknown channel or that can't be decompressed.
+        last_ns: Log time of the newest message [ns].
     """
 
     def __init__(self) -> None:
@@ -192,10 +192,10 @@ class Channels:
 
         Args:
             content: Content of one or several chunks.
-            cut_off: Whether it ends anywhere; else it must end with a record.
+            cut_off: True if the content may end within a record.
 
         Raises:
-            McapError: A record is none of these, or longer than the content; nothing is taken.
+            McapError: A record is of no known kind, or longer than the content; no message is kept.
         """
         starts, end = record_places(content)
         if end != len(content) and not cut_off:

@@ -71,7 +71,7 @@ class Texts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of their topics."""
+        """Names of the topics with descriptions, transforms and marks."""
         return tuple(self._used)
 
     def takers(self) -> dict[str, Callable[[int, bytes], None]]:
@@ -110,10 +110,10 @@ def read_marks(bag: StoredBag) -> tuple[Mark, ...]:
     """Return the marks of a bag in time order, with which a part of a long bag can be selected.
 
     Args:
-        bag: Opened.
+        bag: Opened bag.
 
     Raises:
-        SignalError: No or several joint topics.
+        SignalError: The bag has no joint topic, or several.
     """
     texts = Texts(bag, _joint_topic(bag, None).name)
     takers = texts.takers()
@@ -138,14 +138,15 @@ def read_bag(
     its last complete chunk.
 
     Args:
-        path: rosbag2 folder, or an .mcap or .db3 file; or the bag, opened.
+        path: rosbag2 folder, .mcap or .db3 file, or opened bag.
         joint_topic: Topic of JointState messages; None: the bag's `joint_topic`, the only
             one, or the one that a slower topic repeats.
-        wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any; of several,
-            the one in the joint topic's namespace.
+        wrench_topic: Topic of WrenchStamped messages; None: chosen likewise, if there is any; of
+            several, the one in the joint topic's namespace.
         joints: Joints to read, in this order; None: those that most messages have.
         effort_kind: Kind of the efforts; None: that of the bag's `effort_kind`, otherwise unknown.
-        window_ns: Only joint states and wrenches received between these times; None: all.
+        window_ns: First and last time of reception of the joint states and wrenches [ns]; None:
+            all.
 
     Raises:
         SignalError: There is no bag, the topic of the joint states is missing or ambiguous, or the

@@ -27,12 +27,12 @@ class MessageBlock:
     """Serialised messages (k of them) in storage order, as positions in one block of bytes.
 
     Attributes:
-        topics: Names that `topic` counts.
-        topic: Index of each message's topic, shape (k,).
-        log_ns: Times of reception, shape (k,).
-        content: Bytes that hold them all.
-        start: Start of each message in the bytes, shape (k,).
-        length: Bytes of each, shape (k,).
+        topics: Names of the topics.
+        topic: Index of each message's topic in `topics`, shape (k,).
+        log_ns: Times of reception, shape (k,) [ns].
+        content: Bytes that contain all messages.
+        start: Start of each message in `content`, shape (k,) [bytes].
+        length: Length of each message, shape (k,) [bytes].
     """
 
     topics: tuple[str, ...]
@@ -99,14 +99,14 @@ class StoredTopic:
     """Topic of a bag.
 
     Attributes:
-        name: Such as `/joint_states`.
-        type: Such as `sensor_msgs/msg/JointState`.
-        definition: Text of the message definition, "" where the bag has none.
+        name: Name of the topic, such as `/joint_states`.
+        type: Message type, such as `sensor_msgs/msg/JointState`.
+        definition: Text of the message definition; "" if the bag has none.
         encoding: Encoding of the definition: `ros2msg` or `ros2idl`.
-        qos: Offered profiles as YAML text.
-        count: Messages.
-        first_ns: Log time of the first message; 0 where there is none.
-        last_ns: Log time of the last.
+        qos: Offered QoS profiles as YAML text.
+        count: Number of messages.
+        first_ns: Log time of the first message [ns]; 0 without messages.
+        last_ns: Log time of the last message [ns].
     """
 
     name: str
@@ -131,7 +131,7 @@ class Damage:
 
     Attributes:
         text: Description of the damage, one sentence.
-        lost_s: Time whose messages are lost with it, as far as the file says [s].
+        lost_s: Duration of the lost part of the recording, as far as the file tells [s].
     """
 
     text: str

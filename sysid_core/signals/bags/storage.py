@@ -26,12 +26,12 @@ class StoredBag:
     """Bag on disk.
 
     Attributes:
-        path: Folder or file as given.
+        path: Folder or file as given by the user.
         files: Storage files in order.
         topics: Topics in the order of their appearance.
         custom_data: Key-value pairs of the bag.
         damage: Damaged parts, one sentence each; empty for an undamaged bag.
-        lost_s: Time whose messages are lost in damaged chunks, as far as these say [s].
+        lost_s: Duration of the recording lost in damaged chunks, as far as the file tells [s].
     """
 
     path: Path
@@ -177,7 +177,7 @@ def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[
     Args:
         path: Path that the user gave.
         files: Storage files.
-        whole: Whether there is a metadata.yaml.
+        whole: True if there is a metadata.yaml.
     """
     for file in files:
         if file.suffix == ".mcap":

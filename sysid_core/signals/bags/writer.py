@@ -32,7 +32,7 @@ class OfferedQos:
     Attributes:
         reliability: `reliable` or `best_effort`.
         durability: `volatile` or `transient_local`.
-        depth: Depth of the history.
+        depth: Depth of the history [messages].
     """
 
     reliability: Literal["reliable", "best_effort"] = "reliable"
@@ -87,10 +87,10 @@ class BagWriter:
 
     Args:
         path: Folder to create.
-        custom_data: Kept in metadata.yaml, and at the start of the file for truncated bags.
-            `read_bag` understands `effort_kind`, `joint_topic` and `wrench_topic`.
+        custom_data: Key-value pairs for metadata.yaml, and for the start of the file (truncated
+            bags). `read_bag` understands `effort_kind`, `joint_topic` and `wrench_topic`.
         definitions: Texts of `.msg` files of types beyond the standard ones, by type name.
-        chunk_bytes: Size of a chunk.
+        chunk_bytes: Size of a chunk [bytes].
         distro: ROS distribution that the messages come from.
 
     Raises:
@@ -147,12 +147,12 @@ class BagWriter:
         """Add a topic before its first message.
 
         Args:
-            name: Such as `/joint_states`.
-            type_name: Such as `sensor_msgs/msg/JointState`.
+            name: Name of the topic, such as `/joint_states`.
+            type_name: Message type, such as `sensor_msgs/msg/JointState`.
             qos: Quality of service that the publisher offered; None: reliable, volatile.
 
         Raises:
-            SignalError: The topic is there already, or its type isn't known.
+            SignalError: The topic exists already, or its type isn't known.
         """
         if name in self._topics:
             raise SignalError(f"Topic '{name}' is in the bag already.", remedy="Add it once.")
@@ -185,13 +185,13 @@ class BagWriter:
         """Write one serialised message.
 
         Args:
-            topic: As announced.
+            topic: Name of a topic added by `add_topic`.
             data: CDR bytes, as a raw subscription gives them.
             stamp_ns: Time of reception [ns].
 
         Raises:
-            SignalError: The topic wasn't announced, the bag is closed, or the disk is full; then
-                it is closed, and what was written before can be read.
+            SignalError: The topic wasn't added, the bag is closed, or the disk is full (the bag is
+                then closed; messages written before can be read).
         """
         entry = self._topics.get(topic)
         if entry is None or not self._open:
@@ -213,7 +213,7 @@ class BagWriter:
         """Write index, footer and metadata.yaml. Further calls have no effect.
 
         Raises:
-            SignalError: The disk is full; what was written before can be read.
+            SignalError: The disk is full; messages written before can be read.
         """
         if not self._open:
             return
@@ -292,11 +292,11 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
     """Write all readable messages of a damaged bag to a new bag, with index and metadata.
 
     Args:
-        path: Damaged (or whole) bag: folder or storage file. It isn't touched.
+        path: Folder or storage file of the damaged (or intact) bag, which isn't modified.
         out: Folder to create.
 
     Returns:
-        The new bag.
+        New bag.
 
     Raises:
         SignalError: The bag cannot be read, or the new folder exists.

@@ -29,10 +29,12 @@ class FilteredSample:
 
     Attributes:
         outcome: Acceptance or rejection of the sample.
-        stamp_ns: Stamp of the last accepted sample, whose values follow; None (and NaN) before one.
-        q, v, a: Position, velocity, acceleration [rad, rad/s, rad/s²].
-        q_sd, v_sd, a_sd: Their standard deviations.
-        effort, effort_sd: In the unit given, or None where not measured.
+        stamp_ns: Stamp of the last accepted sample [ns], to which the values refer; None (values:
+            NaN) before the first.
+        q, v, a: Positions, velocities, accelerations [rad, rad/s, rad/s²].
+        q_sd, v_sd, a_sd: Standard deviations of q, v and a.
+        effort, effort_sd: Efforts and their standard deviations [unit of the input]; None if not
+            measured.
     """
 
     outcome: SampleOutcome
@@ -52,10 +54,10 @@ class FilteredJointStream(JointStream):
     """Filtered joint states with standard deviations.
 
     Attributes:
-        q_sd: Shape (K, n), as those below.
-        v_sd: Standard deviations of the velocities.
-        a_sd: Standard deviations of the accelerations.
-        effort_sd: Standard deviations of the efforts, where measured.
+        q_sd: Standard deviations of the positions, shape (K, n).
+        v_sd: Standard deviations of the velocities, shape (K, n).
+        a_sd: Standard deviations of the accelerations, shape (K, n).
+        effort_sd: Standard deviations of the efforts, shape (K, n); None if not measured.
     """
 
     q_sd: Array | None = None
@@ -88,9 +90,9 @@ class JointFilter:
     replayed recordings gives the same results as alone.
 
     Args:
-        n_joints: Joints.
+        n_joints: Number of joints.
         noise: Position noise, jerk density and velocity noise; None: estimated as data arrive.
-        max_gap_s: Longer gaps start the filter again.
+        max_gap_s: Longest gap after which the filter continues; longer ones restart it [s].
     """
 
     def __init__(
@@ -136,16 +138,16 @@ class JointFilter:
         Args:
             stamp_ns: Time of the measurement [ns].
             q: Positions, shape (n,) [rad or m].
-            v: Measured velocities, shape (n,); None: positions alone.
-            effort: Shape (n,), in any unit.
-                The filter starts again when velocities or efforts come or go. All NaN from
-                the start on stands for not measured, as some drivers have it.
+            v: Measured velocities, shape (n,) [rad/s or m/s]; None if not measured.
+            effort: Measured efforts, shape (n,), in any unit; None if not measured.
+                The filter restarts when velocities or efforts come or go. All NaN from the start on
+                (as of some drivers) means not measured.
 
         Returns:
-            The state now; see its `outcome` for whether the sample was used.
+            Filtered state; its `outcome` tells whether the sample was used.
 
         Raises:
-            SignalError: An array of the wrong length, or a stamp that isn't an integer.
+            SignalError: An array has the wrong length, or the stamp isn't an integer.
         """
         z = self._checked("position", q)
         z_v = self._measured_or_none("velocity", v, self._measured[0])
@@ -285,11 +287,11 @@ def filter_joints(
     filter.
 
     Args:
-        stream: Joint states; refused samples are left out of the result.
-        noise: As in `JointFilter`.
+        stream: Joint states; rejected samples are left out of the result.
+        noise: Noise levels as in `JointFilter`; None: estimated.
 
     Returns:
-        The filtered stream, and what was refused or started again.
+        Filtered stream, and counts of rejected samples and restarts.
 
     Raises:
         SignalError: No sample was accepted.

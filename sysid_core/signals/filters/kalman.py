@@ -46,10 +46,10 @@ def unit_step(order: int) -> tuple[Array, Array]:
     For a step \(\Delta t\), their entries are multiplied by powers of \(\Delta t\).
 
     Args:
-        order: Derivatives kept: 1 for (x, ẋ), 2 for (x, ẋ, ẍ).
+        order: Order of the highest derivative in the state: 1 for (x, ẋ), 2 for (x, ẋ, ẍ).
 
     Returns:
-        F and Q for a unit spectral density, shape (order + 1, order + 1) each.
+        Matrices F and Q for unit spectral density, shape (order + 1, order + 1) each.
     """
     from filterpy.common import Q_continuous_white_noise, kinematic_state_transition  # heavy
 
@@ -76,13 +76,13 @@ class KinematicBank:
 
     Args:
         density: Spectral density of the driving noise, shape (n,) [unit²/s^(2·order + 1)].
-        order: Derivatives kept besides the value.
+        order: Order of the highest derivative in the state.
 
     Attributes:
         density: Density of the driving noise; may be changed between steps.
         x: States, shape (n, order + 1); NaN before the start.
-        P: Covariances, shape (n, order + 1, order + 1), likewise.
-        unit_step: F and Q over a second.
+        P: Covariances, shape (n, order + 1, order + 1); NaN before the start.
+        unit_step: Matrices F and Q over one second (see `unit_step`).
     """
 
     def __init__(self, density: ArrayLike, order: int = 2) -> None:
@@ -114,7 +114,7 @@ class NoiseLevels:
         measurement_sd: Standard deviation of a sample [unit].
         density: Spectral density of the white noise that drives the highest derivative:
             jerk for positions [rad²/s⁵], second derivative for efforts and wrenches [unit²/s³].
-        rate_sd: Standard deviation of a measured rate [unit/s], where rates are measured.
+        rate_sd: Standard deviation of a measured rate [unit/s]; None if rates aren't measured.
     """
 
     measurement_sd: Array
@@ -153,10 +153,10 @@ class NoiseEstimator:
     """Maximum-likelihood estimator of the noise levels of n signals, sample by sample.
 
     Args:
-        n: Signals.
+        n: Number of signals.
         order: Order of the model, as in `KinematicBank`.
-        horizon_s: Time in which the past is forgotten (exponentially); None: never.
-        filters: Number of filters in the bank.
+        horizon_s: Time constant of the exponential forgetting [s]; None: no forgetting.
+        filters: Number of filters in the bank, each for all signals.
     """
 
     def __init__(
@@ -247,12 +247,12 @@ class NoiseEstimator:
         each with a better filter of the bank.
 
         Args:
-            used: Filter in use for each of the first k signals, shape (k,).
-            variance: Variance of their measurements, shape (k,).
+            used: Index of the filter in use for each of the first k signals, shape (k,).
+            variance: Measurement variances of the k signals, shape (k,).
 
         Returns:
-            For each such signal the filter that explains its last samples best, which is faster
-            and significantly better than the one in use.
+            Index of the filter that explains the last samples best, by index of the signal: it is
+            faster and significantly better than the one in use.
         """
         if self._kernels.largest_excess(self._recent, used, variance) <= 2.0 * _SUDDEN:
             return {}
@@ -270,7 +270,7 @@ class NoiseEstimator:
         Args:
             index: Index of the filter.
             signal: Index of the signal.
-            variance: Variance of a measurement of it.
+            variance: Measurement variance of the signal.
         """
         x, P = self._states[index, signal], self._P[index] * variance
         return x, P, float(self._ratio[index] * variance)

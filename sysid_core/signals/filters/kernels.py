@@ -86,12 +86,12 @@ def predict(
     Q\,\text{density}\).
 
     Args:
-        x: Shape (n, d).
-        P: Shape (n, d, d).
-        unit_F: Transition over a second, shape (d, d).
-        unit_Q: Noise of a unit density over a second, shape (d, d).
-        dt: Step [s].
-        density: Shape (n,).
+        x: States, shape (n, d).
+        P: Covariances, shape (n, d, d).
+        unit_F: Transition matrix over one second, shape (d, d).
+        unit_Q: Process noise covariance of unit density over one second, shape (d, d).
+        dt: Time step [s].
+        density: Spectral densities of the driving noise, shape (n,).
     """
     n, d = x.shape
     F, Q, FP = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
@@ -129,21 +129,20 @@ def step(
     place.
 
     Args:
-        x: Shape (n, d).
-        P: Shape (n, d, d).
-        unit_F: As in `predict`.
-        unit_Q: As in `predict`.
-        dt: Step [s].
-        density: Shape (n,).
+        x: States, shape (n, d).
+        P: Covariances, shape (n, d, d).
+        unit_F: Transition matrix, as in `predict`.
+        unit_Q: Process noise covariance, as in `predict`.
+        dt: Time step [s].
+        density: Spectral densities of the driving noise, shape (n,).
         z: Values, shape (n,).
         variance: Variance of the values, shape (n,).
-        rate: Rates of the first r signals, shape (r,); expected ones where left out, on return.
+        rate: Rates of the first r signals, shape (r,); replaced by predictions where left out.
         rate_variance: Variance of the rates, shape (r,).
-        left_out: Signals that say nothing, shape (m,) of the first m.
-        disagreement: Sums of what the rates' squared errors exceed their variance by, shape (r,).
-        keep: Share of these sums that is kept.
-        admits: Whether the state of who is surprised by a rate becomes uncertain: it isn't what
-            was thought.
+        left_out: Mask of the first m signals to ignore, shape (m,).
+        disagreement: Sums of the rates' squared errors beyond their variance, shape (r,), updated.
+        keep: Factor by which `disagreement` decays in this step.
+        admits: True to increase the covariance of signals whose rate is far from the prediction.
     """
     predict(x, P, unit_F, unit_Q, dt, density)
     d = x.shape[1]
@@ -192,16 +191,16 @@ def estimate(
     Args:
         x: States, shape (m, n, d).
         P: Covariances at unit measurement variance, shape (m, d, d).
-        unit_F: As in `predict`.
-        unit_Q: As in `predict`.
-        dt: Step [s].
-        ratio: Densities over measurement variance, shape (m,).
+        unit_F: Transition matrix, as in `predict`.
+        unit_Q: Process noise covariance, as in `predict`.
+        dt: Time step [s].
+        ratio: Ratio of density to measurement variance of each filter, shape (m,).
         z: Measurements of the signals, shape (n,).
-        keep: Share of the sums that is kept; negative: don't count this step.
-        keep_recent: The same of `recent`.
-        sums: Squared innovations over their variances, logarithms of the variances in the last
-            column, shape (m, n + 1).
-        recent: The same over few samples.
+        keep: Factor by which `sums` decays in this step; negative: the step isn't counted.
+        keep_recent: Factor by which `recent` decays in this step.
+        sums: Sums of squared innovations over their variances, and of the variances' logarithms in
+            the last column, shape (m, n + 1).
+        recent: Sums as in `sums`, over the last few samples.
     """
     m, n, d = x.shape
     F, Q, FP = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
@@ -249,12 +248,12 @@ def likely_levels(
     interpolated between the filters of the bank.
 
     Args:
-        sums: As in `estimate`, shape (m, n + 1).
-        weight: Samples that they rest on.
+        sums: Sums of `estimate`, shape (m, n + 1).
+        weight: Effective number of samples in the sums.
         ratio: Ratios of the bank's filters, logarithmically spaced, shape (m,).
-        floor: Least variance of a measurement.
-        sd: Filled with standard deviations of the measurements, shape (n,).
-        density: Filled with densities, shape (n,).
+        floor: Lower bound of the measurement variance.
+        sd: Output: standard deviations of the measurements, shape (n,).
+        density: Output: spectral densities, shape (n,).
     """
     m, n = sums.shape[0], sums.shape[1] - 1
     cost = np.empty(m)
@@ -288,9 +287,9 @@ def largest_excess(
     nats].
 
     Args:
-        recent: As in `estimate`, shape (m, n + 1).
-        used: Filter in use for each of the first k signals, shape (k,).
-        variance: Variance of their measurements, shape (k,).
+        recent: Sums of `estimate`, shape (m, n + 1).
+        used: Index of the filter in use for each of the first k signals, shape (k,).
+        variance: Measurement variances of the k signals, shape (k,).
     """
     m, n = recent.shape[0], recent.shape[1] - 1
     most = 0.0
@@ -320,10 +319,10 @@ def find_outliers(
         P: Covariances, shape (n or more, 3, 3).
         noise_sd: Standard deviation of the noise of a measurement, shape (n or more,).
         q: Measured positions, shape (n,).
-        dt: Since the states [s].
-        period: Step before that [s].
-        expected: Filled with the expected positions, shape (n,).
-        far: Filled with which are too far from them, shape (n,).
+        dt: Time since the states [s].
+        period: Previous time step [s].
+        expected: Output: expected positions, shape (n,).
+        far: Output: mask of the positions too far from them, shape (n,).
     """
     turned = 0.5 * _TURNING * (dt + _LATE * period) ** 2
     count = 0

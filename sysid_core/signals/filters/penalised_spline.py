@@ -50,8 +50,8 @@ def fit_splines(time: Array, z: Array) -> tuple[Array, Array]:
     """Smooth signals by penalised splines; cross-validation chooses the cut-off and order of each.
 
     Args:
-        time: Strictly increasing, shape (K,) [s].
-        z: Shape (K, n).
+        time: Strictly increasing times, shape (K,) [s].
+        z: Signals, shape (K, n).
 
     Returns:
         Value, first and second derivative at `time`, shape (K, n, 3), and the standard deviation of a

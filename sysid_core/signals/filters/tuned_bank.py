@@ -32,15 +32,16 @@ class TunedBank:
     data.
 
     Args:
-        noise: Levels of shape (n,): to keep, or to begin with where `tuned`.
-        tuned: Whether to estimate the levels over the last second or so, shape (n,).
-        rates: Number of signals, the first ones, whose first derivative is measured too.
-        tunes_rates: Whether to estimate the noise of the measured rates.
+        noise: Noise levels, shape (n,): fixed, or initial values where `tuned`.
+        tuned: Mask of the signals whose levels are estimated over about the last second, shape
+            (n,).
+        rates: Number of signals (the first ones) whose first derivative is measured too.
+        tunes_rates: True to estimate the noise of the measured rates.
         order: Order of the model, as in `KinematicBank`.
 
     Attributes:
-        bank: The filters.
-        noise: Levels in use.
+        bank: Kalman filters, one per signal.
+        noise: Noise levels in use.
     """
 
     def __init__(
@@ -138,8 +139,8 @@ class TunedBank:
             dt: Step [s].
             z: Values, shape (n,).
             rate: Measured first derivatives, shape (rates,); None if there are none.
-            left_out: Signals whose values say nothing, and whose rates neither, shape (m,) of the
-                first m; expected values stand for them in `z`. None: all count.
+            left_out: Mask of the first m signals whose values and rates are ignored (`z` must hold
+                expected values there), shape (m,); None: none.
         """
         bank = self.bank
         keep = math.exp(-dt / _HORIZON_S)

@@ -33,7 +33,8 @@ def unwrap(q: Array) -> Array:
     full turn.
 
     Args:
-        q: Shape (K, n) [rad]. Sliding joints pass unchanged: none moves π metres in a sample.
+        q: Positions, shape (K, n) [rad]. Prismatic joints pass unchanged: none moves π m in a
+            sample.
     """
     return np.unwrap(q, axis=0)
 
@@ -46,11 +47,11 @@ def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
     deviation of up to ten steps is no outlier.
 
     Args:
-        time: Shape (K,) [s].
-        z: Shape (K, n).
+        time: Times, shape (K,) [s].
+        z: Signals, shape (K, n).
 
     Returns:
-        Shape (K, n).
+        Mask of the outliers, shape (K, n).
     """
     if len(z) <= 2 * _PAIRS:
         return np.zeros(z.shape, dtype=bool)
@@ -94,10 +95,10 @@ def smooth_joints(stream: JointStream) -> JointStream:
     velocities are not used, because drivers filter and delay them. Efforts stay as measured.
 
     Args:
-        stream: A span without gaps; stamps strictly increasing.
+        stream: Joint states without gaps, with strictly increasing stamps.
 
     Raises:
-        SignalError: Disordered stamps, NaN, or fewer than 20 samples.
+        SignalError: Stamps are disordered, values are NaN, or samples are fewer than 20.
     """
     _check(stream)
     time = stream.time
@@ -164,8 +165,8 @@ class ZeroPhaseFilter:
         The ends are continued by reflection about the end point, never by zeros.
 
         Args:
-            signal: Shape (K, ...).
-            rate_hz: Samples per second.
+            signal: Samples, shape (K, ...).
+            rate_hz: Sampling rate [Hz].
 
         Raises:
             SignalError: The signal is too short to be filtered.
@@ -188,8 +189,8 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     order at the ends.
 
     Args:
-        signal: Shape (K, ...), K >= 3, at equal steps.
-        rate_hz: Samples per second.
+        signal: Equally spaced samples, shape (K, ...), K >= 3.
+        rate_hz: Sampling rate [Hz].
     """
     x = np.asarray(signal, dtype=float)
     out = np.gradient(x, 1.0 / rate_hz, axis=0, edge_order=2)
@@ -218,8 +219,8 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
     """Return the span at equal steps: linear interpolation; low-pass first if samples are removed.
 
     Args:
-        stream: Stream without gaps.
-        rate_hz: Wanted rate.
+        stream: Joint states without gaps.
+        rate_hz: Sampling rate of the result [Hz].
     """
     time = stream.time
     native = _rate(stream)
@@ -241,8 +242,8 @@ def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter
     Efforts are resampled and left unfiltered.
 
     Args:
-        stream: A span without gaps.
-        rate_hz: Rate of the result.
+        stream: Joint states without gaps.
+        rate_hz: Sampling rate of the result [Hz].
         low_pass: Low-pass filter of the motion.
     """
     at_rate = resample(stream, rate_hz)

@@ -46,8 +46,8 @@ class WanderingFit:
     """Parameters x and the course of the drifting bias, with their residual.
 
     Attributes:
-        values: Shape (n,).
-        covariance: Shape (n, n).
+        values: Estimated parameters x, shape (n,).
+        covariance: Covariance of the parameters, shape (n, n).
         noise, walk: Standard deviations sd_i and q_i of each axis, shape (3,).
         residual: Residual of the fit, shape (K, 3).
     """
@@ -67,7 +67,7 @@ class WanderingFit:
 
         Args:
             share: Time, scaled to 0 at the first posture and 1 at the last.
-            columns: Shape (3, n).
+            columns: Matrix of the linear combinations of x, shape (3, n).
 
         Returns:
             Mean (3,) and covariance (3, 3).
@@ -87,11 +87,11 @@ def fit_wandering(
     """Fit with a Gaussian prior of the parameters.
 
     Args:
-        Y: Columns of every posture and axis, shape (K, 3, n).
+        Y: Regressor of every posture and axis, shape (K, 3, n).
         readings: Measured forces or torques at every posture, shape (K, 3).
         share: Time of each posture, scaled from 0 to 1, shape (K,).
         mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).
-        usual: Noise, and walk over the recording, that sensors usually have.
+        usual: Usual standard deviations of sensors' noise, and of their bias over the recording.
     """
     values, U = np.linalg.eigh(np.minimum(share[:, None], share[None]))
     values = np.maximum(values, 0.0)
@@ -145,18 +145,18 @@ class FullCalibration:
     """Calibration of a sensor from static postures, with standard deviations.
 
     Attributes:
-        calibration: To be kept and used: bias at the last posture, correction matrix, load.
+        calibration: Calibration for use: bias at the last posture, correction matrix, load.
         mass: Mass on the sensor, and its standard deviation [kg].
         gain: Symmetric force gains, reading per force, shape (3, 3); 1 for a perfect sensor.
-        gain_sd: Shape (3, 3).
+        gain_sd: Standard deviations of the gains, shape (3, 3).
         mounting: Rotation vector of the true axes against the described, shape (3,) [rad].
-        mounting_sd: Shape (3,) [rad].
+        mounting_sd: Standard deviations of the rotation vector, shape (3,) [rad].
         tilt: Tilt of gravity about the base's horizontal axes, shape (2,) [rad].
-        tilt_sd: Shape (2,) [rad].
+        tilt_sd: Standard deviations of the tilt, shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
-        drift_sd: Shape (6,).
+        drift_sd: Standard deviations of the drift, shape (6,) [N, N m].
         confounded: Parameters that these postures do not separate, one sentence each.
-        forces, torques: Fits with the course of the bias.
+        forces, torques: Fits of the forces and of the torques, each with the course of the bias.
         span: Times of the first and the last posture [s].
     """
 

@@ -44,11 +44,11 @@ class WrenchFault:
     """One defect of a wrench stream.
 
     Attributes:
-        kind: The kind of defect.
-        axes: Names of the axes concerned.
+        kind: Kind of defect.
+        axes: Names of the affected axes.
         first_s: Time of the first bad sample after the start of the stream [s].
-        n_samples: Bad samples.
-        text: The finding in a sentence.
+        n_samples: Number of bad samples.
+        text: Description of the defect, one sentence.
         remedy: Recommended action.
     """
 
@@ -71,10 +71,10 @@ def wrench_faults(
 
     Args:
         stream: Raw readings.
-        force_range: Full scale of the force axes [N]; without it saturation is recognised by
-            readings that stick at their own extreme value.
-        torque_range: Full scale of the torque axes [N m].
-        max_frozen_s: Time for which a live sensor may repeat a value bit by bit [s].
+        force_range: Full scale of the force axes [N]; None: saturation is recognised by readings
+            that stick at their own extreme value.
+        torque_range: Full scale of the torque axes [N m]; None: likewise.
+        max_frozen_s: Longest time for which a live sensor may repeat a value exactly [s].
     """
     if len(stream) == 0:
         return (
@@ -107,7 +107,7 @@ def require_sound_wrench(
     """Raise an error if a wrench stream has faults; arguments as in `wrench_faults`.
 
     Raises:
-        SignalError: Names every fault; `data["faults"]` holds them.
+        SignalError: The stream has faults; the message names all, `data["faults"]` holds them.
     """
     faults = wrench_faults(stream, force_range=force_range, torque_range=torque_range)
     if faults:
@@ -229,12 +229,12 @@ def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
     """Raise an error if the wrench is in another frame than that of the sensor.
 
     Args:
-        frame_id: Frame of the wrench's header, or of a calibration; "" where it says nothing.
-        sensor_frame: The frame that it is taken for.
-        source: Name of the recording, for the message.
+        frame_id: Frame of the wrench's header, or of a calibration; "": unknown, no check.
+        sensor_frame: Expected frame.
+        source: Name of the recording for the message.
 
     Raises:
-        SignalError: They differ.
+        SignalError: The two frames differ.
     """
     if frame_id and frame_id != sensor_frame:
         raise SignalError(
@@ -293,7 +293,7 @@ class Hum:
     """Periodic disturbance: a line in the spectrum.
 
     Attributes:
-        frequency_hz: Frequency at the rate of the readings [Hz].
+        frequency_hz: Frequency in the readings (perhaps aliased) [Hz].
         amplitude: Amplitude on the axis that shows it most [N or N m].
         axis: Name of that axis.
         rate_hz: Rate of the readings [Hz].

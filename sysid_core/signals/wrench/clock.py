@@ -75,7 +75,7 @@ class MotionFit:
         """Return the residual of the best load and bias, weighted by axis, shape (N, 6).
 
         Args:
-            delay: Delay of the wrench behind the motion, a number or one for each sample, shape (N,) [s].
+            delay: Delay of the wrench behind the motion [s], one for all samples or shape (N,).
             weights: Weights of the axes, shape (6,).
         """
         t, w = self.time, self.wrench
@@ -105,9 +105,9 @@ class ClockOffset:
         offset_s: Time by which the wrench's stamps are ahead (delay of the sensor included) at
             `at_ns` [s].
         offset_sd: Standard deviation of the offset [s].
-        drift: Growth of the offset per time; 1e-6 is a microsecond each second.
-        drift_sd: Standard deviation of the drift.
-        at_ns: Middle of the motion, on the wrench's clock.
+        drift: Rate of change of the offset [s/s]; 1e-6 is a microsecond per second.
+        drift_sd: Standard deviation of the drift [s/s].
+        at_ns: Middle of the motion, on the wrench's clock [ns].
         span_s: Length of the motion [s].
     """
 
@@ -174,15 +174,16 @@ class ClockOffset:
 
         Args:
             recording: Joint states and wrench.
-            model: The robot.
-            frame: The sensor's frame.
-            window_ns: Only joint states between these stamps; None: all.
-            max_offset_s: Largest offset looked for, either way [s].
-            motion_of: Gives the times of the sensor's motion, the motion, and the stamp of time 0, of a
-                recording, the robot and the frame.
+            model: Robot with the sensor's frame.
+            frame: Name of the sensor's frame.
+            window_ns: First and last stamp of the joint states used [ns]; None: all.
+            max_offset_s: Largest absolute offset in the search [s].
+            motion_of: Function of recording, robot and frame that returns the times of the sensor's
+                motion, the motion, and the stamp of time 0.
 
         Raises:
-            SignalError: No wrench, too short a motion, or an offset at the end of the search.
+            SignalError: The wrench is missing, the motion too short, or the offset at the search's
+                limit.
         """
         if window_ns is not None:
             rows = slice(*np.searchsorted(recording.joints.stamps_ns, window_ns).tolist())
@@ -215,8 +216,8 @@ def estimate_clock(
         wrench: Readings, shape (N, 6).
         time_motion: Stamps of the motion, increasing, shape (K,) [s].
         motion: Motion of the sensor frame, K samples.
-        origin_ns: Stamp at which both times are zero.
-        max_offset_s: Largest offset looked for, either way [s].
+        origin_ns: Stamp at which both times are zero [ns].
+        max_offset_s: Largest absolute offset in the search [s].
 
     Raises:
         SignalError: The streams overlap too little, or the offset lies at the end of the search.

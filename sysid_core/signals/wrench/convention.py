@@ -69,7 +69,7 @@ class Rival:
 
     Attributes:
         probability: Probability of the hypothesis, among all.
-        mass: 0 where nothing is held [kg].
+        mass: Mass of the load [kg]; 0 without a load.
         sd: Standard deviation of the mass [kg].
     """
 
@@ -94,9 +94,9 @@ class WrenchConvention:
     Attributes:
         sign: Sign of the readings.
         axes: Axes of the readings.
-        turn: Rotation from the described axes to the sensor's, shape (3, 3); identity mostly.
-        is_inverse: Orientations are those of the base in the sensor.
-        rivals: Everything that explains the readings, this convention too, the likeliest first.
+        turn: Rotation from the described axes to the sensor's, shape (3, 3); usually the identity.
+        is_inverse: True if the given orientations are those of the base in the sensor.
+        rivals: Loads under all plausible conventions (this one included), the likeliest first.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
@@ -180,13 +180,14 @@ class WrenchConvention:
 
         Args:
             wrench: Readings, shape (K, 6).
-            motions: Motions of the described sensor, as likely each.
-            bias: Deviations of the bias of force and torque that are as likely [N, N m].
-            zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
-            sign: Declared sign, if any.
-            axes: Declared axes, if any.
-            may_be_inverse: Whether orientations may be those of the base in the sensor.
-            shifts: Samples by which the readings may be late, as likely each.
+            motions: Candidate motions of the described sensor, equally likely.
+            bias: Candidate standard deviations of bias force and torque [N, N m], equally likely.
+            zeroed: Standard deviations of a zeroed sensor's bias [N, N m]; None if it can't have
+                been zeroed with a load.
+            sign: Declared sign; AUTO: unknown.
+            axes: Declared axes; AUTO: unknown.
+            may_be_inverse: True if orientations may be those of the base in the sensor.
+            shifts: Candidate delays of the readings, equally likely [samples].
         """
         signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
         given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
@@ -281,8 +282,8 @@ def accelerations_tell(
     Args:
         wrench: Readings, shape (K, 6).
         motion: Motion of the described sensor.
-        may_be_inverse: Whether orientations may be those of the base in the sensor.
-        shifts: Samples by which the readings may be late.
+        may_be_inverse: True if orientations may be those of the base in the sensor.
+        shifts: Candidate delays of the readings [samples].
     """
     late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
     rows = np.arange(late, len(wrench) - early)

@@ -35,8 +35,9 @@ class DressPack:
     """Pull of cables and hoses on the sensor.
 
     Attributes:
-        origin: Position p_0 in the world, shape (3,) [m].
-        pull: Rows of force and torque in the world's axes at p_0, and their growth per metre, shape (6, 4).
+        origin: Reference position p_0 in the world, shape (3,) [m].
+        pull: Force and torque (rows) in the world's axes at p_0, then their change per metre along
+            x, y and z (columns), shape (6, 4) [N, N m].
     """
 
     origin: Array
@@ -57,7 +58,7 @@ class DressPack:
 
         Args:
             R_WS: Orientation of the sensor, shape (K, 3, 3).
-            p_WS: Position of its origin, shape (K, 3) [m].
+            p_WS: Position of the sensor's origin in the world, shape (K, 3) [m].
         """
         pull = np.column_stack([np.ones(len(p_WS)), p_WS - self.origin]) @ self.pull.T
         turned = R_WS.transpose(0, 2, 1)[:, None] @ pull.reshape(-1, 2, 3, 1)
@@ -70,17 +71,17 @@ def fit_dress_pack(
     """Estimate dress pack, tool and bias of an empty arm.
 
     Args:
-        readings: Mean reading of each static posture, gains and sign corrected, shape (K, 6).
+        readings: Mean readings in static postures, gains and sign corrected, shape (K, 6) [N, N m].
         gravity_S: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
-        p_WS: Position of its origin, shape (K, 3) [m].
+        p_WS: Position of the sensor's origin in the world, shape (K, 3) [m].
 
     Returns:
-        The dress pack; the tool `[m, m cx, m cy, m cz]`; the bias, shape (6,); and mean square errors in
-        postures that are left out, shape (6,).
+        Dress pack; tool `[m, m cx, m cy, m cz]`, shape (4,); bias, shape (6,); mean square errors
+        in postures that are left out of the fit, shape (6,).
 
     Raises:
-        SignalError: Too few postures, or all near one place.
+        SignalError: The postures are too few, or all near one place.
     """
     K, origin = len(p_WS), p_WS.mean(axis=0)
     if K < MIN_POSTURES or np.linalg.norm(p_WS.std(axis=0)) < _LEAST_TRAVEL:

@@ -34,10 +34,10 @@ class FilteredWrench:
 
     Attributes:
         outcome: Acceptance or rejection of the sample.
-        stamp_ns: Stamp of the last accepted sample; None (and NaN) before one.
+        stamp_ns: Stamp of the last accepted sample [ns]; None (values: NaN) before the first.
         measured: Filtered reading, bias included.
         measured_sd: Standard deviation of the filtered reading.
-        bias: Mean reading beyond the expected wrench, over the tare; zero before it.
+        bias: Mean of reading minus expected wrench during the tare; zero before a tare.
         bias_sd: Standard deviation of the bias.
     """
 
@@ -70,8 +70,8 @@ class WrenchFilter:
 
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
-        max_gap_s: Longer gaps start the filter again; the bias stays. After a second's gap, or where
-            stamps go back by more, noise is estimated anew.
+        max_gap_s: Longest gap after which the filter continues [s]; longer ones restart it with the
+            same bias. After a gap or a step back of more than 1 s, noise is estimated anew.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class WrenchFilter:
             expected: Reading of a sensor without bias, shape (6,); None if it is unknown.
 
         Returns:
-            The state now; see its `outcome` for whether the reading was used.
+            Filtered wrench; its `outcome` tells whether the reading was used.
 
         Raises:
-            SignalError: An array of the wrong length, or a stamp that isn't an integer.
+            SignalError: An array has the wrong length, or the stamp isn't an integer.
         """
         z = _six(wrench)
         known = None if expected is None else _six(expected)

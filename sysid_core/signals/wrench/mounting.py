@@ -48,14 +48,14 @@ def mount_sensor(
     lacks it.
 
     Args:
-        model: The robot.
+        model: Robot model.
         sensor_frame: Frame of the sensor.
         transforms: Transforms of `tf_static`.
-        parent: Link that the user has the sensor fixed to; empty: description or TF say it.
+        parent: Link that carries the sensor; empty: as in the description or TF.
         pose: x y z roll pitch yaw of the sensor in `parent`, shape (6,) [m, rad].
 
     Returns:
-        The robot, with all frames of `tf_static` on it; a remark, "" when there is nothing to remark.
+        Robot with all frames of `tf_static`, and a remark for the user ("": none).
 
     Raises:
         ModelError: The pose of the sensor is not given, or given more than once.
@@ -85,13 +85,13 @@ def check_wrench_frame(
     """Check if the `frame_id` of a wrench can be the frame of the sensor.
 
     Args:
-        model: The robot.
-        frame_id: Frame of the wrench's header; empty: the driver doesn't say.
-        sensor_frame: The link whose axes the sensor has.
-        accepted: Other frame ids that mean it; empty: any that is no link of the robot elsewhere.
+        model: Robot model.
+        frame_id: Frame of the wrench's header; empty: not given by the driver.
+        sensor_frame: Link or frame with the axes of the sensor.
+        accepted: Other names of this frame; empty: any name that isn't another link of the robot.
 
     Returns:
-        A remark for the user, "" when there is nothing to remark.
+        Remark for the user; "": none.
 
     Raises:
         SignalError: The wrench is in another frame.
@@ -133,10 +133,10 @@ def check_wrench_place(
     once a tool is set.
 
     Args:
-        model: The robot, with the sensor.
-        q: Posture at the time of the transform, shape (n,).
+        model: Robot with the sensor.
+        q: Joint positions at the time of the transform, shape (n,) [rad or m].
         sensor_frame: Frame of the sensor.
-        transform: The wrench's frame in a frame of the robot; in another one nothing is checked.
+        transform: Pose of the wrench's frame in a frame of the robot; not checked in another frame.
 
     Raises:
         SignalError: The frame is at another place than the sensor.
@@ -186,7 +186,7 @@ class Mounting:
     Attributes:
         kind: Difference between described and true mounting.
         angle: Angle between the described and the measured axes (or gravity) [rad].
-        text: The finding in a sentence.
+        text: Description of the finding, one sentence.
         remedy: Recommended action; "" if there is none.
     """
 
@@ -238,9 +238,9 @@ def check_mounting(
     Args:
         force: Force readings in static postures, shape (K, 3) [N].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
-        R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). Without them a wrong
+        R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). If None, a wrong
             direction of gravity can't be separated from a turned sensor.
-        max_misalignment: Angle up to which it counts as mounted as described [rad].
+        max_misalignment: Largest angle between described and true axes of a correct mounting [rad].
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
     R, mass, rms = _procrustes(force, gravity_S, 1.0)
@@ -309,11 +309,11 @@ def require_weight(
     well, except for small terms due to rotation.
 
     Args:
-        force: Shape (K, 3) [N].
-        gravity_S: Shape (K, 3) [m/s^2].
-        expected_mass: Expected mass on the sensor [kg], or None.
-        R_WS: Orientations of the sensor, shape (K, 3, 3): allows for another direction of gravity
-            than the model's too.
+        force: Force readings in static postures, shape (K, 3) [N].
+        gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
+        expected_mass: Expected mass on the sensor [kg]; None: unknown.
+        R_WS: Orientations of the sensor, shape (K, 3, 3), to allow for a direction of gravity other
+            than the model's; None: the model's only.
 
     Raises:
         SignalError: There is almost no weight: the wrench is probably compensated already.

@@ -30,8 +30,8 @@ def learned_noise(residual: Array, floor: Array) -> Array:
     may be small only because the fit has absorbed its noise.
 
     Args:
-        residual: Equally spaced samples, but for gaps, shape (K, 6).
-        floor: Least deviations, shape (6,).
+        residual: Residuals at equally spaced samples (except for gaps), shape (K, 6) [N, N m].
+        floor: Lower bounds of the standard deviations, shape (6,) [N, N m].
     """
     phi, variance, power, cost = _autoregressions(residual, floor)
     p = int(np.argmin(cost))
@@ -80,9 +80,9 @@ class Stretches:
     recording, in units of noise.
 
     Attributes:
-        H: `W^T W` of each, shape (B, p, p).
-        g: `W^T r` of each, shape (B, p).
-        square: `r^T r` of each, shape (B,).
+        H: Matrices `W^T W` of the B stretches, shape (B, p, p).
+        g: Vectors `W^T r` of the stretches, shape (B, p).
+        square: Sums of squares `r^T r` of the stretches, shape (B,).
     """
 
     H: Array

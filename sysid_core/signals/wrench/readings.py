@@ -27,10 +27,10 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     are removed, because their stamps are not times at which the sensor measured.
 
     Args:
-        stream: As recorded.
+        stream: Wrench readings as recorded.
 
     Returns:
-        The stream, and what was left out, one sentence each.
+        Stream, and remarks on the removed readings, one sentence each.
     """
     order = np.argsort(stream.stamps_ns, kind="stable")
     stamps, wrench = stream.stamps_ns[order], stream.wrench[order]

@@ -52,28 +52,28 @@ class SensorCalibration:
     Attributes:
         frame: Frame of the sensor.
         bias: Reading without any load, force then torque, shape (6,) [N, N m].
-        tare_load: `[m, m cx, m cy, m cz]` of what hung on the sensor during the tare, shape (4,).
+        tare_load: Load `[m, m cx, m cy, m cz]` during the tare, shape (4,) [kg, kg m].
         covariance: Covariance of `[tare_load, bias]`, shape (10, 10).
-        tool_pi: Known load to be subtracted (gripper, adapter), shape (10,); zero for none.
-        noise: Standard deviation of one sample per axis, shape (6,); zero where unknown.
-        residual_rms: RMS residual of the tare per axis, shape (6,).
-        misalignment: Angle between the sensor's axes as described and as seen by gravity [rad];
-            NaN where it could not be checked.
+        tool_pi: Inertial parameters of the known load to subtract (gripper, adapter), shape (10,).
+        noise: Standard deviation of one sample per axis, shape (6,) [N, N m]; zero if unknown.
+        residual_rms: RMS residual of the tare per axis, shape (6,) [N, N m].
+        misalignment: Angle between the sensor's axes as described and as measured from gravity
+            [rad]; NaN if not checked.
         delay: Time by which the wrench lags behind the kinematics [s], and its standard deviation
             [s] (infinite if it was not estimated).
-        n_postures: Still postures used.
+        n_postures: Number of static postures used.
         stamp_ns: Time of the last posture [ns]; 0 if unknown.
-        temperature: Temperature of the sensor then [°C]; NaN where unknown.
+        temperature: Temperature of the sensor during the tare [°C]; NaN if unknown.
         source: Name of the data source.
         notes: Remarks, one sentence each.
-        matrix: Correction of the readings after the bias, shape (6, 6); identity where the gains
-            were not calibrated.
-        mounting_left: Deviation of what is left of the mounting's error after `matrix` [rad]; NaN where
-            it was not calibrated.
-        tilt_left: The same of gravity's tilt, which the robot's description keeps [rad].
-        gain_left: The same of the gain that all forces share (NaN without a known mass), and of each
-            entry of their gain matrix [-].
-        dress_pack: Pull of cables and hoses, to be subtracted; None where it wasn't learned.
+        matrix: Correction matrix of readings minus bias, shape (6, 6); identity if not calibrated.
+        mounting_left: Standard deviation of the mounting's error that remains after `matrix` [rad];
+            NaN if not calibrated.
+        tilt_left: Standard deviation of the remaining tilt of gravity in the robot's description
+            [rad].
+        gain_left: Standard deviations of the remaining error of the gain common to all forces (NaN
+            without a known mass), and of each entry of their gain matrix [-].
+        dress_pack: Pull of cables and hoses to subtract; None if not calibrated.
     """
 
     frame: str
@@ -142,7 +142,7 @@ class SensorCalibration:
         Args:
             wrench: Readings, shape (K, 6).
             R_WS: Orientation of the sensor, shape (K, 3, 3).
-            p_WS: Position of its origin, shape (K, 3) [m]; only a dress pack needs it.
+            p_WS: Position of the sensor's origin, shape (K, 3) [m]; needed with a dress pack only.
         """
         net = (self.matrix @ (wrench - self.bias)[:, :, None])[:, :, 0]
         if self.dress_pack is not None:
@@ -305,7 +305,7 @@ def static_regressor(gravity_S: ArrayLike) -> Array:
         gravity_S: Gravity in the sensor's axes, shape (..., 3) [m/s^2].
 
     Returns:
-        Shape (..., 6, 4).
+        Regressor G, shape (..., 6, 4).
     """
     gravity_S = np.asarray(gravity_S, dtype=float)
     G = np.zeros((*gravity_S.shape[:-1], 6, 4))
@@ -324,7 +324,7 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
         calibration: Calibration from a tare.
 
     Returns:
-        Shape (K, 6).
+        Wrench of the object, shape (K, 6) [N, N m].
     """
     wrench = np.asarray(wrench, dtype=float)
     if wrench.shape != (len(motion.a), 6):

@@ -36,16 +36,16 @@ _SETTLE = 0.2  # left out at the start of each span, where the arm still swings 
 
 @dataclass(frozen=True, eq=False)
 class StaticPostures:
-    """Static parts of a recording, one row each.
+    """Static postures of a recording, one row each.
 
     Attributes:
-        wrench: Mean reading, shape (K, 6).
+        wrench: Mean readings, force then torque, shape (K, 6) [N, N m].
         gravity_S: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
         p_WS: Position of the sensor, shape (K, 3) [m].
-        noise: Standard deviation of a single sample, pooled, shape (6,).
-        n_samples: Wrench samples per posture, shape (K,).
-        start_ns: Stamp at which each begins (settling left out), shape (K,).
+        noise: Standard deviation of a single sample, pooled over the postures, shape (6,) [N, N m].
+        n_samples: Number of wrench samples of each posture, shape (K,).
+        start_ns: Stamp at which each posture begins (settling left out), shape (K,) [ns].
         notes: Remarks on the readings, one sentence each.
     """
 
@@ -74,9 +74,10 @@ class StaticPostures:
 
         Args:
             recording: Joint positions and wrench, each with its own stamps (same clock).
-            model: The robot.
-            frame: The sensor's frame in the model.
-            spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
+            model: Robot with the sensor's frame.
+            frame: Name of the sensor's frame.
+            spans: Stamps of the first and last sample of each posture [ns]; None: found from the
+                motion.
 
         Raises:
             SignalError: There is no wrench, or the robot is never at rest.
@@ -161,10 +162,10 @@ def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> Sensor
 
     Args:
         kept: Calibration from the same postures: gains, sign and axes are taken from it.
-        postures: Over the workspace, the sensor tilted in many directions.
+        postures: Postures over the workspace, with the sensor tilted in many directions.
 
     Raises:
-        SignalError: Too few postures, or all near one place.
+        SignalError: The postures are too few, or all near one place.
     """
     readings = postures.wrench @ kept.matrix.T
     pack, load, bias, left = fit_dress_pack(
@@ -209,15 +210,14 @@ def tare_static(
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
         expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
             controller or driver compensates a load.
-        allow_bare: Accept a sensor that feels no weight at all.
-        max_misalignment: Largest accepted angle between described and seen axes [rad].
-        sign: Sign of the readings; found by how the weight turns where it isn't given, and kept in the
-            calibration's `matrix`.
+        allow_bare: True to accept readings without any weight.
+        max_misalignment: Largest accepted angle between described and measured axes [rad].
+        sign: Sign of the readings, kept in the calibration's `matrix`; AUTO: found from the weight.
         source: Name of the data source.
 
     Raises:
-        SignalError: Too few directions of gravity; the wrench looks already compensated; the
-            sensor is upside down or turned; gravity points elsewhere.
+        SignalError: Directions of gravity are too few, the wrench is probably compensated already,
+            the sensor is upside down or turned, or gravity differs from the model's.
     """
     wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
     _require_postures(wrench, gravity_S)
@@ -314,13 +314,13 @@ def retare(
     Args:
         kept: Calibration from an earlier tare.
         postures: One or more static postures.
-        temperature: Temperature of the sensor now [°C].
+        temperature: Present temperature of the sensor [°C]; NaN: unknown.
 
     Returns:
-        The calibration, and by how much the bias has changed, shape (6,) [N, N m].
+        Calibration, and change of the bias, shape (6,) [N, N m].
 
     Raises:
-        SignalError: The readings changed by more than drift does, or differ between postures.
+        SignalError: The readings changed by more than usual drift, or differ between postures.
     """
     weight = static_regressor(postures.gravity_S) @ kept.tool_pi[:4]
     left = kept.net(postures.wrench, postures.R_WS, postures.p_WS) - weight

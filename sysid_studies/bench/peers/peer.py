@@ -18,11 +18,11 @@ class PeerFit:
     """Robot identified by another package.
 
     Attributes:
-        model: The robot.
+        model: Robot model.
         processing: Cut-offs of its filters.
         efforts: From a recording to efforts at its stamps, in its unit, shape (K, n); NaN where
             it has none.
-        physically_consistent: Whether every body is possible; None where the tool doesn't give
+        physically_consistent: True if every body is physically possible; None if the tool gives no
             bodies.
     """
 
@@ -42,8 +42,8 @@ class Peer:
 
     Attributes:
         name: Name of its rows, and of the module here that runs it.
-        says: What it does, in a line.
-        packages: What has to be installed: `pip install "robot_sysid[peers]"`.
+        says: Description of the tool, one line.
+        packages: Required packages: `pip install "robot_sysid[peers]"`.
     """
 
     name: str
