@@ -47,7 +47,7 @@ class VendorLimits:
         Args:
             robot: Name of the robot; joints called `joint1` are those of an xArm only if this name
                 says so.
-            joint_names: Names of the robot's joints, including those of grippers.
+            joint_names: Names of the robot's joints, possibly with those of grippers.
         """
         for entry in VENDORS:
             generic = entry.joints[0] == "joint1"

@@ -115,8 +115,7 @@ def drive_forces(
     """Return the impulse without friction, the friction impulse, and the denominator of the speed.
 
     Args:
-        error: Position error (reference without zero minus position), and its integral [rad, rad
-            s].
+        error: Position error (reference minus zero minus position) plus the integral term [rad].
         w: Speed in the last step [rad/s].
         last: Velocity in the previous step [rad/s].
         p: Parameters of the drive in the order of `TERMS`.

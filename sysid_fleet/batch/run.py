@@ -33,10 +33,10 @@ class Progress:
     """Progress of jobs.
 
     Attributes:
-        done: Jobs with rows, those of an earlier run that weren't done again included.
-        skipped: Number of jobs whose rows are of an earlier run.
-        total: Jobs; 0 where nobody knows.
-        failed: Jobs that gave no numbers.
+        done: Number of jobs with rows, including those kept from an earlier run.
+        skipped: Number of jobs kept from an earlier run.
+        total: Total number of jobs; 0: unknown.
+        failed: Number of jobs without numbers in their rows.
         seconds: Time so far [s].
         left: Expected time that is left [s]; NaN at first.
         worst: The last reason why a job failed.

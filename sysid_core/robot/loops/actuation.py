@@ -60,7 +60,7 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
     Args:
         chain: Mechanism with loops.
         q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
-        start: Initial guess of all joint positions, shape (K, n); None: followed from home.
+        start: Initial guess of all joint positions, shape (K, n); None: a path from home.
     """
     q_a = _actuated(chain, q_a)
     if start is not None:
@@ -87,7 +87,7 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
     Args:
         chain: Mechanism with loops.
         q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
-        start: Initial guess of all joint positions, shape (K, n); None: followed from home.
+        start: Initial guess of all joint positions, shape (K, n); None: a path from home.
 
     Raises:
         ModelError: A loop doesn't close; the message names it and the posture.

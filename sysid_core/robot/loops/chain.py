@@ -156,8 +156,7 @@ class MotionBox:
     Attributes:
         names: Names of the coordinates.
         center: Actuated positions in the middle, shape (n_a,) [rad].
-        directions: Actuated joints' share in each coordinate, one column per coordinate, (n_a,
-            n_a).
+        directions: Shares of the actuated joints (rows) in each coordinate (columns), (n_a, n_a).
         half: Half the range of each coordinate, shape (n_a,) [rad].
     """
 
@@ -191,7 +190,7 @@ class ClosedChain:
         loops: Loop closures.
         actuated: Names of the driven joints.
         drives: Nominal friction and drive parameters by joint name (missing: all zero).
-        home: Positions of all joints at the start of every assembly, shape (n,); need not close.
+        home: Posture of all joints from which assembly starts, shape (n,); it need not close.
         box: Range of the actuated joints; None: it is searched for.
         measured: Names of the passive joints that have an encoder.
         couplings: Linear couplings of joints, in addition to the loops.

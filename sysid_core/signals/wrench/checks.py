@@ -293,7 +293,7 @@ class Hum:
     """Periodic disturbance: a line in the spectrum.
 
     Attributes:
-        frequency_hz: Frequency in the readings (perhaps aliased) [Hz].
+        frequency_hz: Frequency of the line in the sampled readings [Hz].
         amplitude: Amplitude on the axis that shows it most [N or N m].
         axis: Name of that axis.
         rate_hz: Rate of the readings [Hz].
