@@ -62,7 +62,7 @@ def straight_move(
         rate_hz: Sampling rate [Hz].
 
     Returns:
-        Times (K,) [s], and q, v and a, shape (K, n) each.
+        Times (K,) [s], q (K, n), v (K, n) and a (K, n).
     """
     q_start, q_goal = np.asarray(q_start, dtype=float), np.asarray(q_goal, dtype=float)
     time = sample_times(duration, rate_hz)
