@@ -167,13 +167,14 @@ class PlannedMotion:
         Raises:
             ExcitationError: A motion is not safe; no file is written.
         """
-        model, limits, found = self.planning.model, self.planning.limits, self.found
+        model, found = self.planning.model, self.found
+        checker = MotionChecker(model, self.planning.limits)
         out.mkdir(parents=True, exist_ok=True)
-        trajectory = MotionChecker(model, limits).export(found.trajectory, out / "trajectory.npz")
+        trajectory = checker.export(found.trajectory, out / "trajectory.npz")
         for name, other in found.others.items():
-            MotionChecker(model, limits).export(other, out / f"{name}.npz")
+            checker.export(other, out / f"{name}.npz")
         report = motion_report(
-            MotionChecker(model, limits),
+            checker,
             trajectory,
             found.check,
             title=f"{found.title}: {model.name}",

@@ -95,9 +95,8 @@ class NodeProcesses:
             parameter_file = Path(self._scratch.name) / f"{name}.yaml"
             write_parameters(spec, parameter_file)
             with (log_directory / f"{name}.log").open("wb") as log:
-                environment = os.environ if environment is None else environment
-                command = command_of(spec, parameter_file)
-                self.processes[name] = start(command, log, dict(environment))
+                given = os.environ if environment is None else environment
+                self.processes[name] = start(command_of(spec, parameter_file), log, dict(given))
 
     def check(self) -> None:
         """Raise an error if a node has ended.

@@ -20,8 +20,8 @@ REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
 def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
-    """Return the wrench readings in time order, without non-finite values, repetitions and isolated
-    spikes.
+    """Return the wrench readings in time order, without non-finite and saturated values,
+    repetitions and isolated spikes.
 
     A driver that publishes faster than its sensor measures repeats each reading. Such repetitions
     are removed, because their stamps are not times at which the sensor measured.
