@@ -186,12 +186,14 @@ class FileKind:
         except (ValueError, RecursionError) as err:
             raise self.refusal(path, f"it is not valid JSON: {err}") from err
 
-    def read_npz(self, path: str | Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
+    def read_npz(
+        self, path: str | Path, names: Collection[str] | None = None
+    ) -> dict[str, NDArray[Any]]:
         """Return the named arrays of an NPZ file, with any shapes; pickled objects are refused.
 
         Args:
             path: Path of the file.
-            names: Names of the required arrays; others are ignored.
+            names: Names of the required arrays, others are ignored; None: all arrays.
 
         Raises:
             SysIdError: The file is damaged or too large, or an array is missing.
@@ -199,6 +201,8 @@ class FileKind:
         try:
             with self.open(path) as file, zipfile.ZipFile(file) as archive:
                 sizes = {item.filename: item.file_size for item in archive.infolist()}
+                if names is None:
+                    names = [name.removesuffix(".npy") for name in sizes if name.endswith(".npy")]
                 missing = [name for name in names if f"{name}.npy" not in sizes]
                 if missing:
                     raise self.refusal(path, f"it has no array {', '.join(map(repr, missing))}")

@@ -126,16 +126,18 @@ def _table(file: Path) -> dict[str, Any]:
             remedy="Install it: pip install 'robot_sysid[parquet]'.",
         ) from err
     try:
-        there = set(pq.read_schema(file).names)
-        missing = [name for name in _COLUMNS[:3] if name not in there]
-        if missing:
-            raise KIND.refusal(file, f"it has no column {', '.join(missing)}: {sorted(there)}")
-        table = pq.read_table(file, columns=[name for name in _COLUMNS if name in there])
-    except (pa.ArrowException, OSError) as err:
-        raise KIND.refusal(file, f"it is damaged or no Parquet file ({err})") from err
-    out: dict[str, Any] = {
-        name: np.array(table.column(name).to_pylist(), dtype=float) for name in table.column_names
-    }
+        with KIND.open(file) as opened:
+            stored = pq.ParquetFile(opened)
+            there = set(stored.schema_arrow.names)
+            missing = [name for name in _COLUMNS[:3] if name not in there]
+            if missing:
+                raise KIND.refusal(file, f"it has no column {', '.join(missing)}: {sorted(there)}")
+            table = stored.read([name for name in _COLUMNS if name in there])
+        out: dict[str, Any] = {
+            name: np.array(table[name].to_pylist(), dtype=float) for name in table.column_names
+        }
+    except (pa.ArrowException, OSError, ValueError, TypeError) as err:
+        raise KIND.refusal(file, f"it is damaged or no Parquet file of numbers ({err})") from err
     out.setdefault("episode_index", np.zeros(len(out["timestamp"])))
     return out
 

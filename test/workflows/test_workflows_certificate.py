@@ -96,6 +96,22 @@ def test_numbers_that_the_data_dont_give_fail(certified: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"schema": "robot_sysid/certificate/2"}', "no JSON"])
+def test_parameters_that_the_data_dont_give_are_not_certified(
+    certified: Path, tmp_path: Path
+) -> None:
+    """`parameters.yaml` is what exports and controllers read."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified / "out", folder)
+    content = yaml.safe_load((folder / "parameters.yaml").read_text())
+    content["parameters"]["b.m"] *= 1.1
+    (folder / "parameters.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(EstimationError, match=r"parameters\.yaml' does not agree"):
+        certify(folder)
+    (folder / "parameters.yaml").unlink()
+    with pytest.raises(SysIdError, match=r"no '.*parameters\.yaml'"):
+        certify(folder)
+
+
 def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "certificate.json").write_text(text)
     with pytest.raises(SysIdError):
