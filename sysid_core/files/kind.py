@@ -30,6 +30,7 @@ MOST_BYTES = 64 << 20  # of a text file: an estimate of 500 parameters with its 
 MOST_ARRAY_BYTES = 256 << 20  # all arrays of a file: 20 hours of seven joints at 100 Hz
 # libyaml's parser and emitter are 20 times as fast; PyYAML is built without them at some places.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KINDS = "biufSU"  # of arrays: numbers and text; not objects, complex numbers, dates, records
 _DEEPEST = 40  # levels of nesting
 _SURELY_SAFE = 5000  # signs that open a level, below which no depth is looked at
 _MOST_NODES = 2_000_000  # once aliases are written out
@@ -253,7 +254,7 @@ def _array(content: bytes) -> NDArray[Any]:
         else (np.lib.format.read_array_header_2_0)
     )
     shape, _, dtype = read(stream)
-    if dtype.hasobject or prod(shape) * dtype.itemsize != len(content) - stream.tell():
+    if dtype.kind not in _KINDS or prod(shape) * dtype.itemsize != len(content) - stream.tell():
         raise ValueError(f"an array of shape {shape} and type {dtype} is not supported")
     stream.seek(0)
     return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -99,7 +99,8 @@ def _both(
     """Names, commands and positions of the joints that have both commands and positions, in the
     order of the commands.
     """
-    if not commanded or not seen or len(commanded) != action.shape[1]:
+    known = len(commanded) == action.shape[1] and len(seen) == state.shape[1]
+    if not commanded or not seen or not known:
         return commanded, action, state
     only = any(name.endswith(_POSITION) for name in commanded)
     both = [j for j in commanded if j in seen and (j.endswith(_POSITION) or not only)]

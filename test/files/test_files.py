@@ -189,8 +189,15 @@ def test_declared_sizes_are_checked_before_memory_is_asked_for(tmp_path: Path) -
             KIND.read_npz(tmp_path / f"{name}.npz", ("x",))
 
 
-def test_pickled_arrays_are_never_read(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", x=np.array([{"a": 1}], dtype=object))
+@pytest.mark.parametrize(
+    "array",
+    [np.array([{"a": 1}], dtype=object), np.ones(3) * 1j, np.zeros(3, dtype="M8[s]")],
+    ids=["pickled", "complex", "dates"],
+)
+def test_arrays_of_objects_complex_numbers_and_dates_are_never_read(
+    tmp_path: Path, array: np.ndarray
+) -> None:
+    np.savez(tmp_path / "a.npz", x=array)
     with pytest.raises(SignalError, match="is not supported"):
         KIND.read_npz(tmp_path / "a.npz", ("x",))
 
