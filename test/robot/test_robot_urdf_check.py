@@ -108,7 +108,9 @@ def test_links_in_a_circle_and_endless_chains_are_refused() -> None:
         ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><axis xyz="1 0 0"/>', "several <axis>"),
     ],
 )
-def test_other_units_and_incomplete_or_repeated_elements_are_warned_of(old: str, new: str, words: str) -> None:
+def test_other_units_and_incomplete_or_repeated_elements_are_warned_of(
+    old: str, new: str, words: str
+) -> None:
     assert any(words in w for w in RobotModel.from_urdf(ARM.replace(old, new, 1)).warnings)
 
 
