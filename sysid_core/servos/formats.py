@@ -74,6 +74,8 @@ def read_lerobot(
             joints, target, q = _both(
                 commanded, seen, table["action"][rows], table["observation.state"][rows]
             )
+            if len(widths := {q.shape[1], target.shape[1], len(joints) or q.shape[1]}) > 1:
+                raise KIND.refusal(file, f"its joints, positions and commands are {widths} columns")
             notes: tuple[str, ...] = ()
             full: tuple[tuple[float, float] | None, ...] = ()
             if not percent and max(np.abs(q).max(), np.abs(target).max()) > _TURN:
@@ -140,7 +142,7 @@ def _table(file: Path) -> dict[str, Any]:
     except (pa.ArrowException, OSError, ValueError, TypeError) as err:
         raise KIND.refusal(file, f"it is damaged or no Parquet file of numbers ({err})") from err
     out.setdefault("episode_index", np.zeros(len(out["timestamp"])))
-    return out
+    return out | {name: np.atleast_2d(out[name].T).T for name in _COLUMNS[:2]}
 
 
 _Row = tuple[float, tuple[str, ...], list[float]]

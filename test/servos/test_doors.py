@@ -138,7 +138,7 @@ def test_lerobots_shares_of_ranges_are_the_limits_or_the_calibrations(tmp_path: 
 def test_a_dataset_with_fewer_columns_than_names_is_refused(tmp_path: Path) -> None:
     rows = np.linspace(-1.0, 1.0, 60).reshape(30, 2)
     folder = lerobot_rows(tmp_path / "set", LEROBOT, rows, rows[:, :1])
-    with pytest.raises(SignalError, match="positions"):
+    with pytest.raises(SignalError, match="columns"):
         read_recordings([folder])
 
 
