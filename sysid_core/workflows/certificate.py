@@ -256,12 +256,11 @@ def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[st
         room = SAME_SHARE * (was["combined"] or abs(was["value"])) + 1e-9
         if not abs(was["value"] - now["value"]) <= room:
             out.append(f"{name}: {was['value']:.6g} stated, {now['value']:.6g} found")
-        elif was["combined"] is not None and not (
-            abs(was["combined"] - (now["combined"] or 0.0)) <= 10.0 * room
-        ):
-            out.append(
-                f"deviation of {name}: {was['combined']:.3g} stated, {now['combined']:.3g} found"
-            )
+        for key in ("fit", "drive_gains", "combined"):
+            pair = was[key], now[key]
+            if pair != (None, None) and (None in pair or not abs(pair[0] - pair[1]) <= 10.0 * room):
+                out.append(f"{key} of {name}: {pair[0]} stated, {pair[1]} found")
+        out += [f"{key} of {name} differs" for key in ("unit", "verdict") if was[key] != now[key]]
     return out
 
 
