@@ -63,7 +63,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             path for path in dict.fromkeys(item.path for item in items) if path in marked[mark]
         ]
         first |= {path: 2 * k + offset for k, path in enumerate(files)}
-    items.sort(key=lambda item: first.get(item.path, len(items)))
+    last = len(first) + len(items)  # not in the key: a list that is being sorted has the length 0
+    items.sort(key=lambda item: first.get(item.path, last))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
