@@ -204,8 +204,6 @@ def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
 
 
 def _code(explanation: Explanation) -> str:
-    if explanation.hypothesis.kind is Fault.TOOL and explanation.load[0] < 0.0:
-        return "load-surplus"
     return explanation.hypothesis.code or "data-agree"
 
 

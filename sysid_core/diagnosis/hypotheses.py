@@ -14,7 +14,7 @@ import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
-from sysid_core.diagnosis.evidence import DENSITY
+from sysid_core.diagnosis.evidence import DENSITY, tool_masses
 from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, RobotModel, is_physically_consistent, pseudo_inertia_from_pi
@@ -118,6 +118,7 @@ class Hypothesis:
             change.
         share: Share of this hypothesis in the prior probability of its kind.
         mute: Indices of the joints whose torques are unrelated to the motion.
+        tool: Mass of a tool that the description lacks; negative: that the robot lacks [kg].
     """
 
     kind: Fault
@@ -128,6 +129,7 @@ class Hypothesis:
     amount: float = 0.0
     share: float = 1.0
     mute: tuple[int, ...] = ()
+    tool: float = 0.0
 
     @property
     def log_prior(self) -> float:
@@ -168,10 +170,13 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     some += [lag_fault(k) for k in range(len(LAGS))]
     some += [clock_fault(factor) for factor in _CLOCKS]
     some += [
-        Hypothesis(Fault.TOOL_CHANGE, "load-comes-or-goes", {"share": x}, amount=float(x))
+        Hypothesis(
+            Fault.TOOL_CHANGE, "load-comes-or-goes", {"share": x}, tool=mass, amount=float(x)
+        )
         for x in _CHANGES
+        for mass in tool_masses(samples.model)
     ]
-    some.append(Hypothesis(Fault.TOOL, "load-lacking"))
+    some += [tool_fault(mass) for mass in tool_masses(samples.model)]
     some += [mass_fault(samples.model, factor) for factor in _FACTORS]
     some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
@@ -412,6 +417,13 @@ def apparent_density(model: RobotModel) -> float | None:
     spread = moments - centres[:, :, None] * centres[:, None, :]
     volume = 4.0 / 3.0 * np.pi * np.sqrt(np.maximum(np.linalg.det(5.0 * spread), 1e-300))
     return float(np.median(pi[:, 0] / volume))
+
+
+def tool_fault(mass: float) -> Hypothesis:
+    """Return the hypothesis that the description lacks a tool of about this mass [kg], or, if
+    negative, that it contains one that the robot lacks.
+    """
+    return Hypothesis(Fault.TOOL, "load-lacking" if mass > 0.0 else "load-surplus", tool=mass)
 
 
 def clock_fault(factor: float) -> Hypothesis:
