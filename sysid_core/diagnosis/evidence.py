@@ -52,7 +52,7 @@ _NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
 _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
 # Masses of tools and hands, shares of the arm's, each with its relative standard deviation; and standard
 # deviation of their centres of mass about that of the last link, share of the arm's reach.
-_TOOL_MASSES, _TOOL_SD, _TOOL_ARM = (0.2, 0.05, 0.0125), 0.5, 0.05
+_TOOL_MASSES, _TOOL_SD, _TOOL_ARM = (0.2, 0.05, 0.0125), 0.5, 0.1
 _FUNCTIONS = 30  # of any other arm's torques: most of their variance
 _FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 

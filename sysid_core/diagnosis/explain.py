@@ -19,8 +19,10 @@ from sysid_core.diagnosis.hypotheses import (
     Hypothesis,
     candidates,
     clock_fault,
+    conventions,
     gain_fault,
     mass_fault,
+    other_conventions,
     other_gravity,
     scale_fault,
     zero_angle,
@@ -98,11 +100,22 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
             finalists.append(scale)
     motion = Motion(samples)
     of_cause: dict[tuple[str, str], list[tuple[float, Hypothesis, Evidence]]] = {}
-    for hypothesis in finalists:
+
+    def judge(hypothesis: Hypothesis) -> float:
         found = _evidence(samples, hypothesis, motion)
-        if found is not None:
-            entry = (score(found, hypothesis), hypothesis, found)
-            of_cause.setdefault(hypothesis.cause, []).append(entry)
+        if found is None:
+            return -np.inf
+        entry = (score(found, hypothesis), hypothesis, found)
+        of_cause.setdefault(hypothesis.cause, []).append(entry)
+        return entry[0]
+
+    scores = [judge(hypothesis) for hypothesis in finalists]
+    kinds = (Fault.NONE, Fault.ZERO_ANGLE, Fault.JOINT_SIGN)
+    some = [k for k, h in enumerate(finalists) if h.kind in kinds]
+    likeliest = finalists[max(some, key=scores.__getitem__)]
+    if likeliest.kind is not Fault.NONE:
+        for hypothesis in _other_conventions(sift, likeliest):
+            judge(hypothesis)
     judged = [_merged(entries) for entries in of_cause.values()]
     worth = np.array([log for log, _, _ in judged])
     likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
@@ -144,6 +157,23 @@ def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis
     score, best = max(sizes, key=lambda t: t[0])
     more = float(logsumexp([t[0] for t in sizes])) - score
     return score + more, replace(best, share=best.share * float(np.exp(more)))
+
+
+def _other_conventions(sift: _Sift, first: Hypothesis) -> Iterator[Hypothesis]:
+    """Hypotheses that the robot is another one: beside a joint whose convention differs, one joint
+    after the other, each with the convention that explains the torques best.
+    """
+    samples, faults = sift.samples, [first]
+    joints = set(np.flatnonzero(samples.used).tolist()) - {first.joint}
+    while joints:
+        rest = _Sift(other_conventions(samples, faults).mend(samples))
+        options = [h for joint in joints for h in conventions(samples, joint)]
+        best = rest.refined(max(options, key=rest.log))
+        if rest.log(best) - rest.log(AS_DECLARED) < np.log(len(options)):
+            return
+        faults.append(best)
+        joints -= {best.joint}
+        yield other_conventions(samples, faults)
 
 
 def _merged(
@@ -204,7 +234,8 @@ def _is_borne_out(samples: Samples, hypothesis: Hypothesis, gains_known: bool) -
         return True
     mended = hypothesis.mend(samples)
     limits = [_log_within_limits(here, gains_known) for here in (samples, mended)]
-    return unseen_gain(samples, mended) + limits[1] - limits[0] > np.log(ODDS)
+    known = hypothesis.kind is not Fault.OTHER_ROBOT
+    return unseen_gain(samples, mended) + known * (limits[1] - limits[0]) > np.log(ODDS)
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
@@ -250,7 +281,7 @@ def _evidence(
             tool=hypothesis.tool,
             since=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else 0.0,
             mute=hypothesis.mute,
-            other=hypothesis.kind is Fault.OTHER_ROBOT,
+            other=hypothesis.kind is Fault.OTHER_ROBOT and not hypothesis.mends,
             thorough=thorough,
             exact=exact,
             motion=None if moved or there.model is not samples.model else motion,
@@ -283,6 +314,11 @@ class _Sift:
             )
         return self.of_factor[factor]
 
+    def log(self, hypothesis: Hypothesis) -> float:
+        """Logarithm of the evidence of a hypothesis on these samples; -inf if loops do not close."""
+        found = self.evidence(hypothesis)
+        return -np.inf if found is None else found.log
+
     def refined(self, hypothesis: Hypothesis) -> Hypothesis:
         """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
         names, share = self.samples.model.joint_names, hypothesis.share
@@ -303,14 +339,10 @@ class _Sift:
                 return replace(scale_fault(float(np.exp(x))), share=share)
             return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
-        def cost(x: float) -> float:
-            found = self.evidence(mended(x))
-            return np.inf if found is None else -found.log
-
         middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
         reach = STEP if angle else 0.7
         best = minimize_scalar(
-            cost,
+            lambda x: -self.log(mended(x)),
             bounds=(middle - reach, middle + reach),
             method="bounded",
             options={"xatol": 5e-3 if angle else 0.03},

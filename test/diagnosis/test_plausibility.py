@@ -477,6 +477,14 @@ def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
     assert found.failures[0].data["mass"] == pytest.approx(114, abs=1)
 
 
+def test_several_joints_with_other_conventions_are_another_robot(model, run):
+    """Two independent errors of one recording are less likely than the URDF of another robot."""
+    s = run.joints
+    q, v, effort = (negated(x, 2) for x in (s.q, s.v, s.effort))
+    there = changed(run, q=q + np.eye(4)[1] * np.radians(70.0), v=v, effort=effort)
+    assert [reason.code for reason in judged(model, there).failures] == ["other-robot"]
+
+
 def test_masses_of_the_description_are_never_named_as_the_cause(model, run):
     """They excuse torques in any unit."""
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names))
