@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source of the robot description of a node: a URDF file, the name of a robot, or the topic
-`robot_description`. Joints without measurements (fingers, rods) are locked. They are determined
-from the first joint states, unless the parameters `joints` and `lock` name them.
+`robot_description`.
+
+Joints without measurements (fingers, rods) are locked. They are determined from the first joint
+states, unless the parameters `joints` and `lock` name them.
 """
 
 from __future__ import annotations
