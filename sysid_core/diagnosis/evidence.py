@@ -63,7 +63,8 @@ class Evidence:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
         inertial_sd: Standard deviations of the inertial parameters, shape (10 n_bodies,).
-        left: Unexplained share of each joint's torque variance, shape (n,); NaN for unused joints.
+        left: Unexplained share of the torque variance of each joint, shape (n,); NaN for unused
+            joints.
         by_block: Contribution of each block of time to `log`, shape (blocks,).
     """
 
