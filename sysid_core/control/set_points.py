@@ -46,7 +46,8 @@ class SetPointLimits:
         lower: Lower position limits, shape (n_a,) [rad or m].
         upper: Upper position limits, shape (n_a,) [rad or m].
         velocity: Velocity limits, shape (n_a,) [rad/s or m/s].
-        step: Largest distance of a set point that isn't a jump [rad or m].
+        step: Largest distance of a set point from the extrapolated reference that does not count as
+            a jump [rad or m].
         bandwidth: Bandwidth w of the tracking error [rad/s].
         acceleration: Largest acceleration a due to a set point and the feedback [rad/s^2].
     """

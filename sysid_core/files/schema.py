@@ -55,14 +55,16 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
 
     Args:
         path: Path of the file.
-        content: Plain data: numbers, texts, lists, mappings.
+        content: Plain data (numbers, texts, lists, mappings).
         head: Comment lines at the top of the file.
     """
     write_text(path, head + yaml_text(content))
 
 
 def yaml_text(content: object, *, compact: bool = False) -> str:
-    """Return the plain data as YAML in the given order; lists of numbers on one line."""
+    """Return plain data as YAML text, with keys in the given order and lists of numbers on one
+    line.
+    """
     style = None if compact else False
     return str(
         yaml.dump(content, Dumper=_SafeDumper, sort_keys=False, width=100, default_flow_style=style)

@@ -10,8 +10,8 @@ tcp: {frame: tool0, speed: 0.25}
 ground_height: 0.0
 ```
 
-`read_limits` also takes the two files in which a cell often has its limits already: a bringup file (the
-section `trajectory_executor`) and MoveIt's `joint_limits.yaml`.
+`read_limits` also reads two other files that often contain the limits already: a bringup file (the
+section `trajectory_executor`), and the `joint_limits.yaml` of MoveIt.
 """
 
 from __future__ import annotations
@@ -249,10 +249,10 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
 
     Args:
         path: YAML file of `sysid limits init`, bringup file, or MoveIt's `joint_limits.yaml`.
-        model: Robot model, whose order of joints is used; its locked joints are left out.
+        model: Robot model, whose order of joints is used; its locked joints are omitted.
 
     Raises:
-        ExcitationError: The file is missing, malformed or belongs to another robot.
+        ExcitationError: The file is missing or invalid, or belongs to another robot.
     """
     raw = _FILE.read_yaml(path)
     keys = set(raw) if isinstance(raw, Mapping) else set()

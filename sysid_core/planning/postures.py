@@ -63,7 +63,7 @@ def plan_through(
         seed: Seed of the random postures.
 
     Raises:
-        ExcitationError: The postures have another shape, or the motion breaks a limit.
+        ExcitationError: The postures have another shape, or the motion violates a limit.
     """
     Q = np.asarray(postures, dtype=float)
     if Q.ndim != 2 or len(Q) < 2 or Q.shape[1] != checker.model.nv or not np.isfinite(Q).all():

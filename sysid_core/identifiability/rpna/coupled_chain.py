@@ -220,8 +220,8 @@ class CoupledChain:
         """Return the conditions that the group adds to the recursion.
 
         Args:
-            V_p: Velocity span of the carrying link, shape (6, k).
-            K_p: Parameter span of the carrying link, shape (10, l).
+            V_p: Basis of the velocity span of the carrying link, shape (6, k).
+            K_p: Basis of the parameter span of the carrying link, shape (10, l).
             static: True if only postures at rest are measured.
 
         Returns:

@@ -94,8 +94,8 @@ class LoopExcitation:
         torque_share: Share of the drives' torque limits that the nominal model may need, 0 to 1.
         population: Number of candidates per generation.
         generations: Number of generations of the search, per trajectory.
-        inertials: True to excite inertial parameters too; False: friction and drive parameters
-            only.
+        inertials: True to excite inertial parameters as well; False: only friction and drive
+            parameters.
         rate_hz: Sampling rate [Hz].
     """
 
@@ -230,7 +230,7 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
 def _fitted(
     box: MotionBox, coefficients: Array, config: LoopExcitation
 ) -> tuple[FourierBasis, Array]:
-    """Series with the largest amplitude that the box permits, slowed down until the velocity limits
+    """Series with the largest amplitude permitted by the box, slowed down until the velocity limits
     are respected.
     """
     basis = FourierBasis(1.0 / config.fundamental, config.harmonics)
