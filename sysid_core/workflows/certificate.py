@@ -62,8 +62,8 @@ def certify(
     Args:
         folder: Result folder of `sysid identify`.
         robot: Serial number or name of the individual robot; empty: unknown.
-        earlier: Folder of the identification in use before, for "as found"; None: the URDF's
-            inertial parameters without friction.
+        earlier: Result folder of the previous identification, for the errors "as found"; None:
+            inertial parameters of the URDF without friction.
         progress: Function called with each step.
 
     Raises:
@@ -141,8 +141,8 @@ def _repeated(
     """Part of a certificate that can be computed from the data alone.
 
     Raises:
-        EstimationError: The estimate in the result's folder isn't what its recordings give, or its
-            verdict, judged again, is a failure.
+        EstimationError: The estimate in the folder differs from the one computed from its
+            recordings, or its repeated verdict is *fail*.
     """
     by_role = paths_by_role(listed)
     places = {
