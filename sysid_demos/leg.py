@@ -115,9 +115,10 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"simulated {chain.name}; details: identification/report.html",
     )
     report.paragraph(
-        "computed_torque_controller drove the leg with the nominal parameters; a motion was"
-        " recorded and identified through the estimator's action; at rest, on request, the"
-        " controller changed to the identified parameters and tracked the other motion again."
+        "First, computed_torque_controller moved the leg with the nominal parameters. A motion was"
+        " recorded, and the estimator's action identified the leg from it. The controller then"
+        " changed to the identified parameters, on request and at rest. The tracking errors are"
+        " those of a second motion, which was executed before and after this change."
     )
     ratio = show_tracking(console, report, before, after)
     estimate = Estimate.load(out / "identification" / "estimate.yaml")

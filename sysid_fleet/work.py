@@ -48,8 +48,8 @@ def fleet_report(state: FleetState) -> Report:
             state.outcome,
             f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
             next_steps=[
-                "Give recordings of each robot from several nights: changes are sought between them. The"
-                " reasons below say which recordings gave no estimate."
+                "Give recordings of each robot from several nights, between which changes are detected."
+                " The recordings without an estimate are listed below, with the reasons."
             ],
         )
     else:

@@ -9,10 +9,10 @@ explanation becomes more likely only by absorbing them. The size of the residual
 errors of the description are unknown; one link may have larger errors than the others (a
 counterweight). The evidence is evaluated at the most likely sizes (MacKay 1992, Bayesian
 interpolation). It is the product of the predictive densities of every sample given the samples
-before it, so that no sample is judged by a model that was fitted to it. Model errors are the same
-in similar states, however long a recording is, so that the likelihood is coarsened (Miller and
-Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT` independent
-samples.
+before it, so that no sample is judged by a model that was fitted to it. Model errors repeat in
+similar states and do not average out in long recordings, so that the likelihood is coarsened
+(Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT`
+independent samples.
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ def evidence(
     Args:
         samples: Samples, corrected for the hypothesis.
         tool: True if the parameters of the last link may differ by those of a tool or hand.
-        change: Share of the samples after which the last link's parameters may differ; None: none.
+        change: Share of the samples after which the parameters of the last link may have other
+            values; None: no change.
         mute: Indices of the joints whose torques are unrelated to the motion.
         other: True for any other serial arm, with smooth torques of posture and acceleration.
         thorough: True to include the small errors of every arm.

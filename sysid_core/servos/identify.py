@@ -295,7 +295,7 @@ class _Drive:
 
     @cached_property
     def data(self) -> float:
-        """Effective number of independent data of the motions, by the simplest model."""
+        """Effective number of independent data of the motions, computed with the simplest model."""
         base = solve_joint(self.motions, self.start, trial=True, priors=self.priors)
         return independent_data(self.motions, base)
 

@@ -161,7 +161,8 @@ def interpolate_at(
             is no extrapolation beyond the ends.
 
     Returns:
-        Values, shape (M,) or (M, n), NaN where unknown, and mask of the known values, shape (M,).
+        Values, shape (M,) or (M, n), with NaN for unknown ones, and a mask of the known values,
+        shape (M,).
 
     Raises:
         SignalError: The stamps of the values do not increase.

@@ -104,7 +104,7 @@ def samples_key(run: Recording) -> str:
 
 
 def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> None:
-    """Raise an error if a validation recording was used in the fit, whatever its file name.
+    """Raise an error if a validation recording was used in the fit, even under another file name.
 
     Args:
         judging: Recordings used for validation.

@@ -278,7 +278,7 @@ def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
 
 
 def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:
-    """Path of the file: the stated one, or beside the certificate, or in the folder with data."""
+    """Path of the file: the stated path, or the folder of the certificate, or the folder with data."""
     name = Path(file["path"]).name
     places = [] if data is None else sorted(data.rglob(name))
     if len(places) > 1:  # recordings of one name in several folders

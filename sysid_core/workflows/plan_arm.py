@@ -99,7 +99,7 @@ def _refuse_fingers(model: RobotModel) -> None:
     name the options that lock them.
 
     Raises:
-        ExcitationError: The robot has joints of a gripper, or wheels; the error names them.
+        ExcitationError: The robot has joints of a gripper, or wheels; the message lists them.
     """
     fingers = [
         name for name in model.joint_names if any(word in name.lower() for word in HELD_STILL)

@@ -106,7 +106,7 @@ def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
 
 
 def _read(path: Path) -> _File:
-    """Content of a bringup file, checked against its schema; ROS parameter files are accepted, too."""
+    """Content of a bringup file, checked against its schema; ROS parameter files are also accepted."""
     raw = _FILE.read_yaml(path)
     if not isinstance(raw, dict) or not any(
         isinstance(section, dict) and _ROS in section for section in raw.values()

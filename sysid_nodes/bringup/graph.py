@@ -51,7 +51,7 @@ def bringup_graph(
     Args:
         parameters: Parameters of each node, by its name.
         namespace: Namespace of all nodes; each robot in a ROS graph needs a namespace of its own.
-        topics: Topic names of the robot that differ from those in `TOPICS`, by the latter.
+        topics: Topic names of the robot by the names in `TOPICS`; only those that differ.
     """
     remappings = {name: topic for name, topic in topics.items() if name != topic}
     return tuple(

@@ -45,7 +45,7 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
     """Run a function in a separate thread while messages are processed.
 
     Args:
-        node: Node whose messages are processed meanwhile.
+        node: Node whose messages are processed while the function runs.
         work: Function to run; its result is returned, and its error is raised.
 
     Raises:

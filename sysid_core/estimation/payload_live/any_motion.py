@@ -292,8 +292,8 @@ def _doubted(
     and the reason for a warning.
 
     Each hypothesis gives a mass of its own by least squares. If the mass of another hypothesis, or
-    of a simpler model of the same one, differs from the estimate, the mass is not known, however
-    small the standard deviation of the fit is.
+    of a simpler model of the same one, differs from the estimate, the mass is not known, even if
+    the standard deviation of the fit is small.
     """
     mass = float(estimate.values[0])
     if not mass > 0:

@@ -192,7 +192,7 @@ def _search(
 def _observations(
     chain: ClosedChain, box: MotionBox, candidates: Array, config: LoopExcitation
 ) -> list[Array | None]:
-    """Projected observation matrix of each candidate, None where its torques are too large."""
+    """Projected observation matrix of each candidate; None for a candidate with too large torques."""
     moves = []
     for candidate in candidates:
         basis, coefficients = _fitted(box, candidate, config)
@@ -216,8 +216,8 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
     """Objective function: a condition number of the observation matrix's triangular factor.
 
     If inertial parameters are estimated, it is the condition number for the base parameters
-    relative to vigorous motion, because the mechanism itself makes some of them hard to separate,
-    whatever the motion is.
+    relative to vigorous motion, because the mechanism itself makes some of them hard to separate by
+    any motion.
     """
     if not config.inertials:
         return condition_number

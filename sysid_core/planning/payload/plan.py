@@ -289,7 +289,7 @@ def plan_payload_motion(
         progress: Function that is called with the completed share.
 
     Raises:
-        ExcitationError: No posture passes the check; the message names the limits concerned.
+        ExcitationError: No posture passes the check; the message lists the limits concerned.
     """
     checker = MotionChecker(model, limits or MotionLimits.from_model(model))
     frame = checker.limits.tcp_frame

@@ -252,7 +252,7 @@ def plan_sequential(
         progress: Function that is called with a phase and its completed share.
 
     Raises:
-        ExcitationError: No safe plan excites every constant; the error names the missing ones.
+        ExcitationError: No safe plan excites every constant; the message lists the missing ones.
         ModelError: The robot is not a serial arm.
     """
     report = progress or (lambda phase, share: None)

@@ -73,7 +73,7 @@ def wrench_faults(
         stream: Raw readings.
         force_range: Full scale of the force axes [N]; None: saturation is recognised by readings
             that stick at their own extreme value.
-        torque_range: Full scale of the torque axes [N m]; None: likewise.
+        torque_range: Full scale of the torque axes [N m]; None: as for `force_range`.
         max_frozen_s: Longest time for which a live sensor may repeat a value exactly [s].
     """
     if len(stream) == 0:
