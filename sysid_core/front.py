@@ -339,7 +339,7 @@ def load(path: str | Path) -> Any:
     raw = _FILE.read_json(path) if path.suffix == ".json" else _FILE.read_yaml(path)
     schema = raw.get("schema") if isinstance(raw, dict) else None
     if not isinstance(schema, str) or not schema.startswith("robot_sysid/"):
-        raise _FILE.refusal(path, "names no schema of this package")
+        raise _FILE.refusal(path, "contains no schema of this package")
     loader = _LOADERS.get(schema.split("/")[1])
     return raw if loader is None else loader(path)
 

@@ -269,7 +269,7 @@ def begin_of(run: Recording, source: Source) -> datetime:
         return datetime.fromtimestamp(float(source.stamp.partition("/")[2]), timezone.utc)
     except (ValueError, OverflowError) as err:
         raise SignalError(
-            f"Nothing says when '{source.address}' was recorded.",
+            f"The time of the recording '{source.address}' is unknown.",
             remedy="Record with wall-clock stamps, or name files by date: 2026-03-31_0210.",
         ) from err
 

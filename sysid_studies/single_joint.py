@@ -375,7 +375,7 @@ def check_postures(
         raise ExcitationError(
             f"Moving joint {moving + 1} alone does not excite body {observed + 1} at joint"
             f" {observed + 1} ({why}).",
-            remedy="Move another joint before it that is not parallel to it.",
+            remedy="Move another joint before it whose axis is not parallel to its own.",
             moving=moving,
             observed=observed,
         )

@@ -145,7 +145,7 @@ def unknown_key(key: object, known: Sequence[str]) -> str:
     """Return the part of an error message for an unknown key, with the most similar known key."""
     close = nearest(key, known)
     hint = f"write `{close}`?" if close else f"known: {', '.join(known)}"
-    return f"has a key {key!r} that means nothing ({hint})"
+    return f"has an unknown key {key!r} ({hint})"
 
 
 def findings_of(errors: Sequence[ErrorDetails], raw: Any) -> list[str]:
@@ -196,7 +196,7 @@ def _clause(error: ErrorDetails) -> str:
         wanted = context.get("min_length", context.get("max_length"))
         return f"has {context.get('actual_length')} entries, expected {wanted}"
     if kind == "unexpected_keyword_argument":
-        return "means nothing there"
+        return "is not a known key"
     if kind == "unknown":
         return str(context["hint"])
     if kind == "value_error":

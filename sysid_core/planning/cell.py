@@ -211,7 +211,9 @@ class Hulls:
 
     @property
     def joints(self) -> list[tuple[int, int]]:
-        """Indices in pinocchio of the joints of both bodies of every pair; 0 for fixed bodies."""
+        """Indices (in pinocchio) of the joints that move the two bodies of every pair; 0 for fixed
+        bodies.
+        """
         objects = self.geometry.geometryObjects
         return [
             (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))

@@ -38,7 +38,7 @@ from sysid_core.robot import RobotModel
 SCHEMA = "robot_sysid/limits/1"
 _NO_GROUND = -1000.0  # [m]; a ROS parameter can't be null: the executor's value for no ground
 _FILE = FileKind(
-    "limits file", "Correct it, or write one anew: `sysid limits init ROBOT`.", ExcitationError
+    "limits file", "Correct it, or write a new one: `sysid limits init ROBOT`.", ExcitationError
 )
 
 
@@ -96,9 +96,9 @@ class LimitsFile(FileSchema):
         unknown = set(self.joints) - set(model.joint_names) - set(model.locked)
         if missing or unknown:
             raise ExcitationError(
-                f"The limits are of joints {sorted(self.joints)}; '{model.name}' lacks"
-                f" {sorted(unknown)} of them, and has {missing} beside.",
-                remedy="Make the file for this robot: `sysid limits init ROBOT`.",
+                f"The limits are those of the joints {sorted(self.joints)}; '{model.name}' lacks the"
+                f" joints {sorted(unknown)} of them, and has the further joints {missing}.",
+                remedy="Create the file for this robot: `sysid limits init ROBOT`.",
             )
         entries = [self.joints[name] for name in model.joint_names]
         limits = MotionLimits.from_model(

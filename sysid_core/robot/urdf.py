@@ -313,7 +313,8 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
         )
     if name == "universe":
         raise ModelError(
-            "A joint is called 'universe', which names the fixed world.", remedy="Rename it."
+            "A joint is called 'universe', which is the name of the fixed world.",
+            remedy="Rename it.",
         )
     ends = []
     for tag in ("parent", "child"):

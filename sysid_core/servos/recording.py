@@ -191,7 +191,7 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
     raise SignalError(
         f"'{recording.name}' has the columns {list(recording.joints) or n}, the robot the joints"
         f" {list(names)}.",
-        remedy="Name the columns as the URDF names its joints, in any order (`--joints`).",
+        remedy="Give the columns the names of the joints in the URDF, in any order (`--joints`).",
         columns=list(recording.joints),
         joints=list(names),
     )

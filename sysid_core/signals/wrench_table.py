@@ -444,5 +444,5 @@ def _not_held(values: Array) -> Array:
 def _not_found(what: str, option: str, table: Mapping[str, Array]) -> SignalError:
     return SignalError(
         f"The columns of the table do not contain {what}.",
-        remedy=f"Say {option}. Columns: {', '.join(list(table)[:80])}.",
+        remedy=f"Give {option}. Columns: {', '.join(list(table)[:80])}.",
     )

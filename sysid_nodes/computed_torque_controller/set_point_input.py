@@ -48,7 +48,7 @@ class SetPointInput:
             raise SetPointError(
                 SetPointFault.SECOND_PUBLISHER,
                 "Two nodes publish set points: both are ignored.",
-                remedy="End one of the two nodes: `ros2 topic info -v` names both.",
+                remedy="End one of the two nodes: `ros2 topic info -v` lists both.",
             )
         names = self._controller.chain.actuated
         _, q, v, a = conversions.trajectory_arrays(message, names)

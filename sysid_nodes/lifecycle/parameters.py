@@ -166,8 +166,8 @@ class CommonConfig:
     use_sim_time: bool = parameter(False, "Take the time from /clock.", live=True)
     joints: tuple[str, ...] = parameter(
         (),
-        "Joints of the description that move, names or patterns such as fr3_joint*; empty: those that"
-        " joint_states has. All others are held.",
+        "Joints of the description that move, as names or patterns such as fr3_joint*; empty: those in"
+        " joint_states. All others are locked.",
     )
     lock: tuple[str, ...] = parameter(
         (),

@@ -49,7 +49,7 @@ class SpeedScaling:
         """
         if not math.isfinite(percent) or not 0.0 <= percent <= 100.5:
             raise SysIdError(
-                f"{self.topic} says {percent} %, which is not a valid speed scaling.",
+                f"{self.topic} reports {percent} %, which is not a valid speed scaling.",
                 remedy="Give the topic with the driver's speed scaling in per cent.",
             )
         self._seen = (min(percent / 100.0, 1.0), now)

@@ -92,7 +92,7 @@ def plan_loop_motion(
             shown = shown_by_motions(chain, motions)
             notes.append(
                 f"Then {shown.rank} of {len(shown.names)} directions are excited; condition number"
-                f" {shown.condition_number:.4g}, against vigorous motion."
+                f" {shown.condition_number:.4g}, relative to vigorous motion."
                 + (
                     ""
                     if shown.rank == len(shown.names)

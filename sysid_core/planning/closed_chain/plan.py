@@ -262,7 +262,7 @@ def _trajectory(
     t = sample_times(n_periods * basis.period, config.rate_hz)
     q_a, v_a, a_a = _played(box, basis, coefficients, t)
     assemble(chain, q_a[:: max(1, len(q_a) // 200)])  # a motion that can't be assembled is refused
-    against = ", against vigorous motion" if config.inertials else ""
+    against = ", relative to vigorous motion" if config.inertials else ""
     return Trajectory(
         robot=chain.name,
         urdf_hash=chain.model.urdf_hash,

@@ -50,7 +50,8 @@ class ArmPlan:
         basis: Basis of the series.
         centre: Start and end posture of the motion, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
-        history: Score after each iteration of the best run; the first half may violate limits.
+        history: Score after each iteration of the best run; in the first half of the iterations,
+            the motion may violate limits.
         amplitude: Share of the optimised amplitude that passed the dense check, 0 to 1.
         unknowns: Parameters for which the motion was planned.
     """

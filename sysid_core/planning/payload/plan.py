@@ -109,7 +109,7 @@ def choose_tare_postures(
     if len(drawn) < n_postures:
         raise ExcitationError(
             "Almost no posture of the wrist is free of contact.",
-            remedy="Free the space around the robot, start elsewhere, or check the cell's obstacles.",
+            remedy="Free the space around the robot, start in another posture, or check the cell's obstacles.",
         )
     still = np.zeros_like(drawn)
     gravity = model.frame_motion(frame, drawn, still, still).gravity

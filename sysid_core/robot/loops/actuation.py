@@ -60,7 +60,8 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
     Args:
         chain: Mechanism with loops.
         q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
-        start: Initial guess of all joint positions, shape (K, n); None: a path from home.
+        start: Initial guess of all joint positions, shape (K, n); None: each posture is reached on
+            a path from the home posture.
     """
     q_a = _actuated(chain, q_a)
     if start is not None:
@@ -87,7 +88,8 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
     Args:
         chain: Mechanism with loops.
         q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
-        start: Initial guess of all joint positions, shape (K, n); None: a path from home.
+        start: Initial guess of all joint positions, shape (K, n); None: each posture is reached on
+            a path from the home posture.
 
     Raises:
         ModelError: A loop does not close; the message contains the loop and the posture.

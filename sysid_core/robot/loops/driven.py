@@ -56,7 +56,7 @@ def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:
         missing = [joint for joint in chain.actuated if joint not in names]
         raise ModelError(
             f"The measured joints {list(names)} don't determine the posture of '{chain.name}'.",
-            remedy=f"Measure {', '.join(missing) or 'more joints'} too, or passive joints that"
+            remedy=f"Measure also {', '.join(missing) or 'more joints'}, or passive joints that"
             " move with them.",
             missing=missing,
         )

@@ -122,7 +122,7 @@ def projected_drive_regressor(
     unknown = [name for name in drives if name not in chain.model.joint_names]
     if unknown:
         raise ModelError(
-            f"Friction was asked for joints {unknown} that '{chain.name}' doesn't have.",
+            f"Friction was requested for joints {unknown}, which '{chain.name}' does not have.",
             remedy=f"Joints: {', '.join(chain.model.joint_names)}.",
         )
     columns = [chain.model.joint_names.index(name) for name in drives]

@@ -175,7 +175,7 @@ class JointColumns(_Columns):
         if len(ordered) == 0:
             raise SignalError(
                 f"Every sample on '{topic}' has NaN or infinite values.",
-                remedy="Check the driver, or leave out joints that it knows nothing of (`joints`).",
+                remedy="Check the driver, or omit joints that it does not measure (`joints`).",
             )
         return ordered, (*notes, *stamp_notes, *report.notes(topic))
 

@@ -117,7 +117,7 @@ def check_wrench_frame(
     ):
         return ""
     raise SignalError(
-        f"The wrench is in frame '{frame_id}', a link elsewhere than '{sensor_frame}'.",
+        f"The wrench is in frame '{frame_id}', a link with another pose than '{sensor_frame}'.",
         remedy=f"Set the sensor's frame to '{frame_id}'; if the driver names the wrong link, accept"
         f" it (parameter wrench_frames, option --wrench-frame {frame_id}).",
     )
