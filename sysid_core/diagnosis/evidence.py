@@ -9,10 +9,10 @@ explanation becomes more likely only by absorbing them. The size of the residual
 errors of the description are unknown; one link may have larger errors than the others (a
 counterweight). The evidence is evaluated at the most likely sizes (MacKay 1992, Bayesian
 interpolation). It is the product of the predictive densities of every sample given the samples
-before it, so that no sample is judged by a model that was fitted to it. Model errors are the same
-in similar states, however long a recording is, so that the likelihood is coarsened (Miller and
-Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT` independent
-samples.
+before it, so that no sample is judged by a model that was fitted to it. Model errors repeat in
+similar states and do not average out in long recordings, so that the likelihood is coarsened
+(Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT`
+independent samples.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Evidence:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
         inertial_sd: Standard deviations of the inertial parameters, shape (10 n_bodies,).
-        left: Unexplained share of each joint's torque variance, shape (n,); NaN for unused joints.
+        left: Unexplained share of the torque variance of each joint, shape (n,); NaN for unused
+            joints.
         by_block: Contribution of each block of time to `log`, shape (blocks,).
     """
 

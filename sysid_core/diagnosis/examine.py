@@ -32,7 +32,7 @@ class Finding:
     """Fault that was found in the recordings or the robot description.
 
     Attributes:
-        explanation: Most probable explanation, which names the fault.
+        explanation: Most probable explanation, which states the fault.
         odds: Odds against all other hypotheses together.
         before: Unexplained shares of the torque variance before correction: with the URDF's masses,
             and with fitted masses on held-out blocks.

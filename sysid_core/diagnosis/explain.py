@@ -71,7 +71,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     the size of a fault count as one.
 
     Args:
-        samples: Samples as declared at present.
+        samples: Samples with the present declarations, after the corrections found so far.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     sift = _Sift(samples.thinned(_THIN))
@@ -126,9 +126,9 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
 
 
 def _log_within_limits(samples: Samples, gains_known: bool) -> float:
-    """Return the logarithm of the probability that a correct recording goes as far beyond the
-    limits of the description, for positions, velocities and, if gains are known, efforts; whole
-    turns of a joint don't count.
+    """Return the logarithm of the probability that a correct recording exceeds the limits of the
+    description by as much as this one, for positions, velocities and, if gains are known, efforts;
+    whole turns of a joint are ignored.
     """
     model = samples.model
     lower, upper = model.position_limits
@@ -151,8 +151,8 @@ def _log_within_limits(samples: Samples, gains_known: bool) -> float:
 
 
 def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis]:
-    """Most likely size of one cause, with the probability of the cause summed over all sizes: if
-    the data hardly determine the size, many sizes are about equally likely.
+    """Most likely size of one cause, with the probability of the cause summed over all sizes,
+    because many sizes are about equally likely if the data hardly determine the size.
     """
     score, best = max(sizes, key=lambda t: t[0])
     more = float(logsumexp([t[0] for t in sizes])) - score
@@ -212,7 +212,7 @@ def is_decided(
     of time that were not fitted.
 
     Args:
-        samples: Samples as declared at present.
+        samples: Samples with the present declarations, after the corrections found so far.
         ranked: Explanations of the samples, the most probable first.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
@@ -223,8 +223,8 @@ def is_decided(
 
 
 def _is_borne_out(samples: Samples, hypothesis: Hypothesis, gains_known: bool) -> bool:
-    """True if a correction of the data improves what was not fitted: the prediction of other blocks
-    of time, and the limits of the description.
+    """True if a correction of the data also improves results that were not fitted: the prediction
+    of other blocks of time, and the agreement with the limits of the description.
 
     If the description is wrong in a way that no hypothesis covers (a belt, a counterweight), some
     correction of the data may fit better by chance; the fitted masses then predict nothing. A
@@ -291,8 +291,8 @@ def _evidence(
 
 
 class _Sift:
-    """Fast approximate evaluation of hypotheses on few samples, to select those that are worth an
-    exact one.
+    """Fast approximate evaluation of hypotheses on few samples, which selects those for the exact
+    evaluation.
 
     A common factor of all torques is evaluated exactly, because otherwise errors of single links
     would each explain a part of it. Whether this factor belongs to the efforts or to the masses

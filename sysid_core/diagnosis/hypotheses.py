@@ -117,7 +117,7 @@ class Hypothesis:
         code: Code of the reason that reports the fault; empty: none.
         data: Data of that reason, without the evidence.
         mend: Function that corrects the samples for this fault.
-        joint: Index of the joint with a wrong zero, direction or gain; None otherwise.
+        joint: Index of the joint whose zero, direction or gain is wrong; None otherwise.
         amount: Angle [rad], factor of a gain or clock [-], lag [s], or share of samples at a load
             change.
         share: Share of this hypothesis in the prior probability of its kind.
@@ -164,7 +164,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     probability of that kind.
 
     Args:
-        samples: Samples as declared at present.
+        samples: Samples with the present declarations, after the corrections found so far.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     names = samples.model.joint_names
@@ -303,8 +303,8 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
 
 
 def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
-    """Joints whose data are in the column of another joint, and the joints whose data are in
-    theirs.
+    """Joints whose data are in the column of another joint, and for each the joint whose data are
+    in its column.
     """
     found = {int(i): j for j, i in enumerate(order) if i != j}
     joints = sorted(found)
@@ -409,8 +409,8 @@ def mass_fault(model: RobotModel, factor: float) -> Hypothesis:
     """Return the hypothesis that the robot description is wrong by a factor: all torques are
     `factor` times those of its masses.
 
-    No motion can distinguish this fault from `scale_fault`; only prior knowledge about robot
-    descriptions and gains can: how far their masses are off, and how dense robots are.
+    No motion can distinguish this fault from `scale_fault`. Only prior knowledge can: typical
+    errors of the masses in robot descriptions, and typical densities of robots.
     """
     density = apparent_density(model)
 

@@ -638,8 +638,8 @@ TEXTS: Mapping[str, Text] = {
     "export-differs": Text(
         "Exported file with a different interpretation",
         "The error of {file} in other software is {exported:.2f} % of the efforts, {rise:.1f} times that of"
-        " the identified model ({inside:.2f} %). The missing fields of the format do not explain a factor"
-        " of {unexplained:.2f}.",
+        " the identified model ({inside:.2f} %). Missing fields of the format explain only a part of"
+        " this increase; a factor of {unexplained:.2f} remains unexplained.",
         "Use `sysid export --to c`, which reproduces the identified model, and report the file.",
         "The target software models friction near standstill differently, or a term was written wrongly.",
         "identify.md",

@@ -32,17 +32,17 @@ class TimingReport:
 
     Attributes:
         samples: Number of recorded samples.
-        kept: Number of samples that remain after removal of disordered and invalid ones.
+        kept: Number of samples after the removal of disordered and invalid ones.
         duplicates: Number of samples with the stamp of the last one kept.
-        backward: Number of samples stamped before the last one kept, by no more than the reset
-            limit.
+        backward: Number of samples whose stamp is earlier than that of the last one kept, by no
+            more than the reset limit.
         resets: Number of steps back beyond that limit; only samples after the last reset are kept.
         invalid: Number of samples with NaN or infinite values.
         before_reset: Number of samples dropped because the clock was reset after them.
         gaps: Number of steps longer than the limit, among the samples kept.
         longest_gap_s: Longest step among the samples kept [s].
         period_s: Median step [s].
-        jitter_s: Standard deviation of the steps that aren't gaps [s].
+        jitter_s: Standard deviation of the steps that are not gaps [s].
     """
 
     samples: int
@@ -86,7 +86,7 @@ def check_timing(
     Args:
         stamps_ns: Time stamps, shape (K,) [ns].
         valid: Mask of the samples with finite values, shape (K,); None: all.
-        max_gap_s: Longest step that isn't a gap [s]; None: five median steps.
+        max_gap_s: Longest step that is not a gap [s]; None: five median steps.
         reset_s: Longest step back of a late sample [s]; a longer one is a reset of the clock.
 
     Returns:
@@ -161,10 +161,11 @@ def interpolate_at(
             is no extrapolation beyond the ends.
 
     Returns:
-        Values, shape (M,) or (M, n), NaN where unknown, and mask of the known values, shape (M,).
+        Values, shape (M,) or (M, n), with NaN for unknown ones, and a mask of the known values,
+        shape (M,).
 
     Raises:
-        SignalError: The stamps of the values don't increase.
+        SignalError: The stamps of the values do not increase.
     """
     at: Stamps = np.asarray(at_ns, dtype=np.int64)
     stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
@@ -251,7 +252,7 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
 
     Args:
         stream: Joint states, with all of the robot's joints.
-        model: Robot model, whose position limits are used if it has some.
+        model: Robot model, whose position limits are used if it has any.
         source: Name of the data for error messages.
 
     Raises:
