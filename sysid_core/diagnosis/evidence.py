@@ -251,10 +251,8 @@ def evidence(
         np.add.at(by_block, samples.block[rows], -0.5 * counts[k] / len(e) * (np.log(share[k]) + e))
         out[j] = np.nan_to_num(out[j]) + left[k] * np.mean(rows)
     # The last link's parameters are those with the tool.
-    pi, of_parameters = (
-        model.pi.ravel() + own[:n_inertial] * z[:n_inertial],
-        inverse[:, :n_inertial] * own[:n_inertial],
-    )
+    pi = model.pi.ravel() + own[:n_inertial] * z[:n_inertial]
+    of_parameters = inverse[:, :n_inertial] * own[:n_inertial]
     if tool:
         added = slice(len(prior), len(prior) + 10)
         pi[-10:] += load + load_sd * z[added]
