@@ -309,7 +309,8 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
     """Regressor columns of springs, (K, n, n), and of drives that move both a joint and the joint
     before it, (K, n, 6 (n - 1)).
 
-    A belt that runs along a link gives its drive the sum or difference of both joints' angles.
+    If a joint is driven by a belt along the previous link, the drive's angle is the sum or
+    difference of the angles of both joints.
     """
     K, n = samples.q.shape
     size = samples.size

@@ -193,7 +193,7 @@ class SimulatedRobot:
         return self.plant.step(self.plant.limited(self.plant.servo_effort(*self._desired(t))))
 
     def advance(self, duration_s: float) -> Measurement:
-        """Advance simulated time, and measure at its end."""
+        """Advance simulated time, and measure at the end of the interval."""
         end = self.plant.time + duration_s - 1e-9
         sample = self._step()
         while self.plant.time < end:

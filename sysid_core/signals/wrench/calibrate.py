@@ -215,7 +215,8 @@ def calibrate_static(
         known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain of
             one over the axes.
         frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
+        noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
+            the calibration.
         source: Name of the data source.
 
     Raises:
