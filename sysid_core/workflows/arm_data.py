@@ -90,7 +90,7 @@ def load_recording(
             else f"'{path}' is a table and needs a column map.",
             remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
             if folder
-            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
+            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes a template.",
         )
     return read_table(path, columns)
 
