@@ -153,7 +153,7 @@ def evidence(
         thorough: True to include the small errors of every arm.
         exact: True to assume the total mass of the description, so that a common factor is
             detected.
-        motion: Regressor of these samples, if already computed; None: computed anew.
+        motion: Regressor of the samples, if already computed; None: compute it.
     """
     model = samples.model
     motion = motion or Motion(samples)

@@ -29,8 +29,8 @@ class RecordedMotion:
     Attributes:
         model: The robot.
         q: Joint positions, shape (K, n) [rad or m].
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         duration: Duration of the motion [s].
     """
 

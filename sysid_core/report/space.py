@@ -169,7 +169,7 @@ def moving_robot(
     Args:
         model: The robot.
         time: Times, shape (K,) [s].
-        q: Joint positions in the robot's order, shape (K, n).
+        q: Joint positions in the robot's order, shape (K, n) [rad or m].
         frame: Name of the tool frame; empty: none.
         beside: Other positions at the same times, drawn as lines between joints, shape (K, n).
         traces: Static objects in the scene, such as the path of the tool.

@@ -102,8 +102,8 @@ class SimulatedRobot:
         Args:
             time: Increasing times since the start, shape (K,) [s].
             q: Positions, shape (K, n) [rad or m].
-            v: Velocities, shape (K, n); the last one zero.
-            a: Accelerations, shape (K, n).
+            v: Velocities, shape (K, n) [rad/s or m/s]; the last one zero.
+            a: Accelerations, shape (K, n) [rad/s^2 or m/s^2].
             delay_s: Time until the start [s]; negative: the trajectory has already begun.
 
         Raises:

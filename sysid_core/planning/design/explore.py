@@ -193,8 +193,8 @@ class Explorer:
 
         Args:
             q: Joint positions at equal steps in the model's order, shape (K, n) [rad or m].
-            v: Joint velocities, shape (K, n).
-            a: Joint accelerations, shape (K, n).
+            v: Joint velocities, shape (K, n) [rad/s or m/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
             duration: Duration of motion that the samples represent [s].
         """
         if not len(q):  # nothing was played

@@ -155,7 +155,7 @@ class FullCalibration:
         tilt_sd: Standard deviations of the tilt, shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Standard deviations of the drift, shape (6,) [N, N m].
-        confounded: Parameters that these postures do not separate, one sentence each.
+        confounded: Parameters that the postures do not separate, one sentence each.
         forces, torques: Fits of the forces and of the torques, each with the course of the bias.
         span: Times of the first and the last posture [s].
     """
