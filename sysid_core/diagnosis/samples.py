@@ -123,7 +123,7 @@ def collect_samples(
     """Return the samples of several recordings, reduced to a limited number.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recordings: Recordings with declared efforts.
         drives: Drives, whose gains convert efforts to torques.
         count: Approximate number of samples.

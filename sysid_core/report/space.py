@@ -67,7 +67,7 @@ def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
     separated by NaN [m].
 
     Args:
-        model: The robot.
+        model: Robot model.
         q: Postures, shape (K, n).
         frame: Frame on the last body, such as that of the tool; empty: none.
     """
@@ -167,7 +167,7 @@ def moving_robot(
     button and a slider.
 
     Args:
-        model: The robot.
+        model: Robot model.
         time: Times, shape (K,) [s].
         q: Joint positions in the robot's order, shape (K, n) [rad or m].
         frame: Name of the tool frame; empty: none.

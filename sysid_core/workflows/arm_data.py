@@ -165,7 +165,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     torques.
 
     Args:
-        model: The robot.
+        model: Robot model.
         columns: Column map with drive data; None: efforts are torques.
         gains: True if the gains must be known.
 
