@@ -49,7 +49,8 @@ class Goal:
 
     Attributes:
         deviation: Requested standard deviation, relative to the natural size of a parameter [-].
-        names: Names of the base parameters that must reach this standard deviation; empty: all.
+        names: Names of the base parameters that must reach the requested standard deviation; empty:
+            all.
         longest: Largest total duration of all motions [s].
     """
 
