@@ -27,7 +27,7 @@ from sysid_core.export.ros2_control import controllers_of, without
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.tree import link_elements
-from sysid_core.export.urdf import UrdfReader, urdf_of
+from sysid_core.export.urdf import UrdfReader, urdf_of, with_meshes
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_text, write_yaml
 from sysid_core.kinds import Kind
@@ -189,8 +189,10 @@ def write_target(
     folder.mkdir(parents=True, exist_ok=True)
     meshes = None
     if target is Target.URDF:
-        files = [folder / f"{name}.urdf"]
-        write_text(files[0], urdf_of(robot, remarks))
+        meshes = MeshFolder(folder / "meshes", places, ())
+        text = with_meshes(urdf_of(robot, remarks), meshes.name_of_copy)
+        files = [folder / f"{name}.urdf", *meshes.copies]
+        write_text(files[0], text)
     elif target is Target.MJCF:
         meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
         fields = joint_fields(robot) if chain is None else chain_fields(chain) | joint_fields(robot)

@@ -161,6 +161,11 @@ def _whole_dae(content: bytes) -> bool:
 _IS_WHOLE = {".stl": _whole_stl, ".obj": _whole_obj, ".msh": _whole_msh, ".dae": _whole_dae}
 
 
+def _is_relative(mesh: str) -> bool:
+    """Return True if the name of a mesh is a path relative to the folder of the URDF."""
+    return "://" not in mesh and not Path(mesh).is_absolute()
+
+
 @dataclass
 class MeshFolder:
     """Folder of meshes next to an exported file; each mesh is copied once.
@@ -194,12 +199,37 @@ class MeshFolder:
             return None
         if path not in self._copied:
             _require_mesh(path)
+        return self._copy(path)
+
+    def _copy(self, path: Path) -> str:
+        if path not in self._copied:
             # No blanks: other tools read these names, too.
             target = f"{len(self._copied):03d}_{path.name.replace(' ', '_')}"
             self.out.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, self.out / target)
             self._copied[path] = target
         return self._copied[path]
+
+    def name_of_copy(self, name: str) -> str:
+        """Return the name of a mesh in a URDF beside this folder, which contains a copy of each
+        file with a relative name. Packages and absolute paths keep their names.
+        """
+        path = self.find(name)
+        if path is None:
+            self.missing.append(name) if name not in self.missing else None
+        return (
+            name
+            if path is None or not _is_relative(name)
+            else f"{self.out.name}/{self._copy(path)}"
+        )
+
+    def name_of_original(self, name: str) -> str:
+        """Return the name of a mesh in a URDF in this folder: a relative name leads to the original
+        file.
+        """
+        path = self.find(name) if _is_relative(name) else None
+        here = self.out.resolve()
+        return name if path is None else Path(os.path.relpath(path.resolve(), here)).as_posix()
 
     @property
     def copies(self) -> list[Path]:

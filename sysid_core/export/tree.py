@@ -130,7 +130,7 @@ def tree_of(model: RobotModel) -> Tree:
         if frame.type == pin.FrameType.BODY
         and not (frame.parentJoint and frame.name == model.body_names[frame.parentJoint - 1])
     ]
-    return Tree(model.name, tuple(joints), tuple(links), model.gravity)
+    return Tree(model.name or "robot", tuple(joints), tuple(links), model.gravity)
 
 
 def distinct_names(

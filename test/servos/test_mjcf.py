@@ -3,16 +3,27 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.export import write_mjcf
 from sysid_core.report import moving_robot
 from sysid_core.robot import load_robot
-from sysid_core.servos import JointServo, ServoModel, Term, servo_mjcf, servo_plant
+from sysid_core.servos import (
+    JointServo,
+    Replay,
+    ServoModel,
+    ServoRecording,
+    Term,
+    replay_in_mujoco,
+    servo_mjcf,
+    servo_plant,
+)
 from sysid_core.simulation import SensorNoise, SimulatedRobot
 
 URDF = """<robot name="arm"><link name="base"/>
@@ -47,15 +58,11 @@ def replayed(model: ServoModel) -> tuple[float, float]:
     phase = 2 * np.pi * t[:, None] * [0.3, 0.5]
     target = 0.5 * np.sin(phase) + 0.2 * np.sin(2.6 * phase)
     ours = model.simulate(t, target, t, target[0])
-    mj = mujoco.MjModel.from_xml_string(servo_mjcf(model).text)
-    data = mujoco.MjData(mj)
-    theirs = np.empty_like(ours)
-    for k, now in enumerate(t):
-        while data.time < now - 1e-9:
-            data.ctrl[:] = target[np.searchsorted(t, data.time + 1e-9, side="right") - 1]
-            mujoco.mj_step(mj, data)
-        theirs[k] = data.qpos
-    return tuple(float(np.sqrt(np.mean((x - ours) ** 2))) for x in (theirs, target))  # type: ignore[return-value]
+    recording = ServoRecording("motion", model.joints, t, target, t, ours)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_mjcf(Path(folder) / "arm.xml", servo_mjcf(model).text)
+        (theirs,) = replay_in_mujoco(path, model, [Replay(recording, ours)])
+    return tuple(float(np.sqrt(np.mean(x**2))) for x in (theirs.rms, target - ours))
 
 
 def test_mujoco_replays_an_arm_near_our_own_simulation() -> None:
