@@ -49,7 +49,7 @@ class LossCode(Kind):
     SHAPES = "shapes"  # for pictures and contacts
     NAMES = "names"  # that the format doesn't take: replaced
     MESH_MISSING = "mesh_missing"  # no such file
-    MESH_FORMAT = "mesh_format"  # a format that the target doesn't read
+    MESH_FORMAT = "mesh_format"  # that the target doesn't read: its format, flat, too large
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,10 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
         found[LossCode.VELOCITY_LIMITS] = without(model, model.velocity_limits)
         found[LossCode.EFFORT_LIMITS] = without(model, model.effort_limits)
         found[LossCode.ACCELERATION_LIMITS] = list(model.joint_names)
-    followers = [f for f in mimic_joints(model) if target is not Target.URDF]
     found[LossCode.MIMIC] = [
-        f.joint for f in followers if target is not Target.MJCF or f.leader not in model.joint_names
+        f.joint
+        for f in mimic_joints(model)
+        if target not in (Target.URDF, Target.MJCF) or f.leader not in model.joint_names
     ]
     if target in (Target.MJCF, Target.SDF):
         found[LossCode.SHAPES] = [n for n, e in link_elements(model).items() if has_other_shapes(e)]

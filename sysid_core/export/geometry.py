@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -176,7 +176,7 @@ class MeshFolder:
             before the packages of a sourced ROS.
         formats: Suffixes of files that the target reads.
         missing: Names of meshes that weren't found.
-        unread: Names of files in a format that the target doesn't read.
+        unread: Names of files that the target doesn't read.
     """
 
     out: Path
@@ -186,19 +186,27 @@ class MeshFolder:
     unread: list[str] = field(default_factory=list)
     _copied: dict[Path, str] = field(default_factory=dict)
 
-    def copy(self, name: str) -> str | None:
-        """Copy a mesh and return its new name; None with a note if the mesh is not found.
+    def copy(self, name: str, taken: Callable[[Path], bool] = lambda path: True) -> str | None:
+        """Copy a mesh and return its new name; None with a note if the mesh is not found or not
+        taken.
+
+        Args:
+            name: Name of the mesh in the URDF.
+            taken: Test whether the target's reader takes a file of these formats.
 
         Raises:
             ModelError: The file can't be read, or is incomplete.
         """
         path = self.find(name)
-        if path is None or path.suffix.lower() not in self.formats:
-            notes = self.missing if path is None else self.unread
-            notes.append(name) if name not in notes else None
+        if path is None:
+            self.missing.append(name) if name not in self.missing else None
             return None
-        if path not in self._copied:
+        known = path.suffix.lower() in self.formats
+        if known and path not in self._copied:
             _require_mesh(path)
+        if not (known and taken(path)):
+            self.unread.append(name) if name not in self.unread else None
+            return None
         return self._copy(path)
 
     def _copy(self, path: Path) -> str:

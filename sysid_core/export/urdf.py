@@ -71,6 +71,10 @@ def identified_urdf(
             link.insert(0, ET.Comment(f" {remark.replace('--', '-')} "))
     for name, position in model.locked.items():
         _fix(joints[name], position)
+    for joint in joints.values():
+        mimic = joint.find("mimic")
+        if mimic is not None and mimic.get("joint") in model.locked:  # parsers refuse such a leader
+            joint.remove(mimic)
     _set_dynamics(joints, "friction", coulomb or {})
     _set_dynamics(joints, "damping", viscous or {})
     return _text(root)
