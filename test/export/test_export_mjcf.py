@@ -13,7 +13,13 @@ from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
 from sysid_core.export import JointFields, LossCode, PositionServo, Target, mjcf_of, write_mjcf
-from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
+from sysid_core.export.files import (
+    largest_differences,
+    losses_of,
+    reader_of,
+    require_target,
+    write_target,
+)
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, chain_fields, joint_fields
 from sysid_core.export.projection import Projection, projections
@@ -239,13 +245,16 @@ def test_locked_joints_are_a_stated_loss_of_every_file(target):
 
 def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):
     floating = RobotModel.from_urdf("ur5", floating_base=True)
-    with pytest.raises(ModelError, match="neither revolute nor prismatic"):
-        mjcf_of(floating, {})
+    for refused in (lambda: mjcf_of(floating, {}), lambda: require_target(Target.URDF, floating)):
+        with pytest.raises(ModelError, match="neither revolute nor prismatic"):
+            refused()
     model = RobotModel.from_urdf("ur5")
-    pi = model.pi
-    pi[2] = 0.0
-    with pytest.raises(ModelError, match=model.body_names[2]):
-        mjcf_of(model.with_pi(pi), {})
+    rod = [1.0, *np.zeros(3), 0.1, 0.0, 0.1, *np.zeros(3)]  # without inertia about its axis
+    for of_no_body in (np.zeros(10), rod):
+        pi = model.pi
+        pi[2] = of_no_body
+        with pytest.raises(ModelError, match=model.body_names[2]):
+            mjcf_of(model.with_pi(pi), {})
     twice = mjcf_of(model, {}).replace(model.body_names[2], model.body_names[1])
     with pytest.raises(ModelError, match="MuJoCo refuses"):
         write_mjcf(tmp_path / "twice.xml", twice)
