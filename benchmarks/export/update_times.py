@@ -9,9 +9,9 @@ thread with real-time priority (where that is allowed) that has core 1 of at lea
 are on core 0. A cycle updates, in this order: `interfaces`, which reads and writes what a torque
 controller does and computes nothing, the motion guard, which plays a motion to the torque controller,
 the torque controller, joint_trajectory_controller, which plays the same to position commands, and
-`machine`, which waits for 1 us: what it takes longer is what interrupts all of them. `packed`: cycles
-without a pause, as on a core that nothing else uses; `paced`: 1000 Hz, so that other programs use the
-caches meanwhile. Columns: median, percentiles 99 and 99.9 and maximum in microseconds, allocations per
+`machine`, which waits as long as an update lasts: what it takes longer is what interrupts all of them.
+`packed`: cycles without a pause, as on a core that nothing else uses; `paced`: 1000 Hz, so that other
+programs use the caches meanwhile. Columns: median, percentiles 99 and 99.9 and maximum in microseconds, allocations per
 update.
 """
 
