@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far MuJoCo's replay of an exported servo model is from our own simulation and from the recording.
+"""Errors of MuJoCo's replay of an exported servo model against this package's simulation and the
+recording.
 
 Usage: python benchmarks/servos/mujoco_replay.py DIR NPZ MOTION…
 
@@ -19,7 +20,7 @@ from sysid_core.servos import load_servos, read_recordings, replay, replay_in_mu
 
 
 def main() -> None:
-    """A row for each motion."""
+    """Print a row for each motion."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("recordings")
