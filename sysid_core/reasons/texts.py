@@ -177,9 +177,10 @@ TEXTS: Mapping[str, Text] = {
         "Another robot",
         "The torques depend on the motion, but this URDF cannot explain them with any masses, and no"
         " single error of the data explains the difference." + _EVIDENCE,
-        "Give the URDF that belongs to the recording; check the lengths, axes and order of its joints.",
-        "Smooth torques of a general serial arm explain the efforts better than rigid bodies on the joints"
-        " of the URDF.",
+        "Give the URDF that belongs to the recording; check the lengths, axes, zeros and order of its"
+        " joints.",
+        "A general serial arm, or one of which several joints have other zeros or directions than in the"
+        " URDF, explains the efforts better.",
     ),
     "load-comes-or-goes": Text(
         "Load change during the recording",

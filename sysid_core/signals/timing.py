@@ -271,10 +271,10 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
     far = np.flatnonzero(beyond(stream.q) > 0.5)
     if len(far):
         j = far[np.argmax(beyond(stream.q)[far])]
-        # No zero, sign or order makes a motion fit that is larger than the whole range of its joint.
-        large = bool(np.any(np.ptp(stream.q, axis=0) > reach))
-        degrees = large and bool(np.all(beyond(np.radians(stream.q)) <= 0.5))
-        worst = stream.q[np.argmax(np.abs(stream.q[:, j])), j]
+        # A motion uses a large share of some joint's range: in degrees, if that is nearer to all of it.
+        share = float(np.max(np.ptp(stream.q, axis=0) / reach))
+        degrees = share * np.radians(share) > 1.0 and np.all(beyond(np.radians(stream.q)) <= 0.5)
+        worst = stream.q[np.argmax(np.maximum(lower - stream.q, stream.q - upper)[:, j]), j]
         raise SignalError(
             f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the"
             " URDF's limits of"
@@ -282,7 +282,8 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
             + (" In degrees, the positions of all joints are inside." if degrees else ""),
             remedy="Declare degrees in the column map (`unit: deg`)."
             if degrees
-            else "Check unit, zero, sign, order and number of the position columns.",
+            else "Check unit, zero, sign, order and number of the position columns, and that the URDF is"
+            " that of the recorded robot.",
             joint=model.joint_names[j],
         )
     ratio = velocity_ratio(stream)
