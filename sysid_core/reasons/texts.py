@@ -944,7 +944,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-untold": Text(
         "Unchecked conventions",
-        "Gravity does not determine the {other} of {joint}.",
+        "The gravity load does not determine these conventions of {joint}: {other}.",
         "Compare a posture of the robot with the URDF by eye.",
         "The gravity torque on the joint is too small; a joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",
