@@ -139,7 +139,7 @@ class TorqueWeighingSettings:
         target_torque: Columns FIRST-LAST of the controller's model torques.
         friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
         shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
-        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
+        reach: Standard deviation of the centre of mass along each axis, from the frame's origin [m].
         size: Radius of a ball as large as the payload [m].
         rate_hz: Sampling rate for the fit [Hz].
         motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].

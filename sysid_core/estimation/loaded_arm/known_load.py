@@ -125,7 +125,7 @@ class SupposedLoad:
 
     Attributes:
         frame: Name of the frame that carries the load.
-        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
+        reach: Standard deviation of the centre of mass along each axis, from the frame's origin [m].
         size: Radius of a ball as large as the load [m].
         density: Prior on the density of a known shape, instead of `reach` and `size`; None: ball.
     """

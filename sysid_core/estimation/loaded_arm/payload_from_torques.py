@@ -167,7 +167,7 @@ class PayloadFromTorques:
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the drive gains (torque scale), a number or shape
             (n,); the errors are independent and included in the covariance.
-        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
+        reach: Standard deviation of the centre of mass along each axis, from the frame's origin [m].
         size: Radius of a ball as large as the payload [m], for the prior of its inertia, which slow
             arms hardly show.
         density: Prior on the density of a known shape in the frame, which replaces `reach` and

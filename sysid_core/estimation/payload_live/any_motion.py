@@ -43,7 +43,8 @@ _MOST = 4_000  # samples of a fit: more only cost time, what is left over hangs 
 _ENDS_NS = 300_000_000  # of joint states before and after, where splines end
 _LONGEST_GAP_NS = 100_000_000  # between joint states
 _FEWEST_POSTURES = 4
-_LATEST, _DELAY_STEP = 0.2, 0.02  # [s] delays that are tried
+_LATEST = (0.2, 0.5)  # [s] of delays: usual ones, and those of separate clocks
+_DELAY_STEP = 0.02  # [s]
 
 
 def weigh_motion(
@@ -96,7 +97,7 @@ def weigh_motion(
     assert data.R_WS is not None
     net = known.net(data.wrench, data.R_WS, data.p_WS)
     poses = model.joint_names == POSE_JOINTS
-    shifts = (0,) if still or calibration is not None else _shifts(data)
+    shifts = (0,) if still or calibration is not None else _shifts(data, _LATEST[-1])
     candidates = [_motion(data)]
     if not still and not accelerations_tell(
         net, _motion(data), may_be_inverse=poses, shifts=shifts
@@ -110,7 +111,8 @@ def weigh_motion(
             " stamps and noise of the positions."
         )
     convention = WrenchConvention()  # a tare has found sign and axes
-    if calibration is None:
+    for latest in _LATEST if calibration is None else ():
+        shifts = (0,) if still else _shifts(data, latest)
         convention = WrenchConvention.find(
             net,
             candidates,
@@ -121,9 +123,14 @@ def weigh_motion(
             may_be_inverse=poses,
             shifts=shifts,
         )
+        if still or convention.shift not in (shifts[0], shifts[-1]):
+            break  # the delay isn't at the end of those tried
     if convention.is_inverse:
         model, recording = _inverted(model, frame, recording)
         run = replace(run, joints=recording.joints)
+    if convention.gravity is not None:
+        model = model.with_gravity(convention.gravity)
+    if convention.is_inverse or convention.gravity is not None:
         data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None and run.wrench is not None
     net = convention.apply(net, data.R_WS)
@@ -150,6 +157,7 @@ def weigh_motion(
             "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
+    doubts += _departures(convention, still)
     return Weighing(
         estimate,
         data,
@@ -312,6 +320,21 @@ def _doubted(
     return widened, (Reason.failure("wrench-ambiguous", masses=", ".join(said)),)
 
 
+def _departures(convention: WrenchConvention, still: bool) -> tuple[Reason, ...]:
+    """Reasons for errors of the description that the wrench shows.
+
+    A single error is plausible. Several together, or another gravity in motion, may stand for forces
+    that are not those of a load, such as a guiding hand's.
+    """
+    gravity = convention.gravity
+    written = "" if gravity is None else ",".join(f"{x:.2f}" for x in gravity)
+    if convention.departures > 1:
+        errors = "; ".join(convention.notes)
+        return (Reason.failure("wrench-departures", errors=errors),)
+    reason = Reason.warning if still else Reason.failure
+    return (reason("wrench-gravity", written=written),) if written else ()
+
+
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:
     """Robot and recording of poses, with all rotations inverted."""
     q = run.joints.ordered(model.joint_names).q
@@ -337,10 +360,10 @@ def _by_gravity(
     return replace(data, a=-data.gravity, omega=rest, alpha=rest), None
 
 
-def _shifts(data: PayloadData) -> Sequence[int]:
+def _shifts(data: PayloadData, latest: float) -> Sequence[int]:
     """Delays, in samples, at which sign and axes of the wrench are tested."""
     period = float(np.median(np.diff(data.time)))
-    most = int(min(_LATEST / period, len(data) / 4))
+    most = int(min(latest / period, len(data) / 4))
     return (0,) if most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
 
 
