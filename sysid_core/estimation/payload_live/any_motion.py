@@ -34,6 +34,7 @@ from sysid_core.signals.wrench import (
     WrenchConvention,
     WrenchSign,
     accelerations_tell,
+    saturated_postures,
     tare_static,
     usable_readings,
 )
@@ -91,7 +92,7 @@ def weigh_motion(
     run = recording if not motions else _within(recording, motions)
     known = calibration or _nothing_known(frame)
     errors = fresh.untared if calibration is None else fresh.tared(calibration, _age_s(run, known))
-    run, notes = (run, [*run.notes]) if still else _usable(run, known)
+    run, notes = _unsaturated(run) if still else _usable(run, known)
     motion_of = _postures if still else _at_motion
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
@@ -262,7 +263,7 @@ def held_data(
         EstimationError: There is no wrench, or no joint states surround it in time.
     """
     _require_wrench(recording)
-    run = recording if still else _usable(recording, calibration)[0]
+    run = _unsaturated(recording)[0] if still else _usable(recording, calibration)[0]
     data, _ = _postures(run, model, frame, 1) if still else _at_motion(run, model, frame)
     assert data.R_WS is not None
     net = calibration.net(data.wrench, data.R_WS, data.p_WS)
@@ -276,6 +277,15 @@ def _require_wrench(recording: Recording) -> None:
             f"'{recording.source}' has no wrench.",
             remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
         )
+
+
+def _unsaturated(recording: Recording) -> tuple[Recording, list[str]]:
+    """Static postures in which no axis is saturated, and notes on the others."""
+    assert recording.wrench is not None
+    bad = saturated_postures(recording.wrench.wrench)
+    lost = [f"{int(bad.sum())} saturated postures were omitted."] if bad.any() else []
+    kept = recording.wrench.select(np.flatnonzero(~bad))
+    return replace(recording, wrench=kept), [*recording.notes, *lost]
 
 
 def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, list[str]]:
