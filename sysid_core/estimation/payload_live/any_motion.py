@@ -351,7 +351,8 @@ def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel
     R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
     urdf, names, q = robot_of_poses(q[:, :3], R.transpose(0, 2, 1))
     joints = JointStream(names, run.joints.stamps_ns, q)
-    return RobotModel.from_urdf(urdf), replace(run, joints=joints, urdf_xml=urdf)
+    turned = RobotModel.from_urdf(urdf).with_gravity(model.gravity)
+    return turned, replace(run, joints=joints, urdf_xml=urdf)
 
 
 def _motion(data: PayloadData) -> FrameMotion:
