@@ -457,8 +457,10 @@ def _weighed(
     postures = postures if zeroed else []
     kinds += [(_Kind.ZEROED, k) for k in postures]
     for kind, posture in kinds:
-        if kind not in among_kinds:
-            continue
+        if kind not in among_kinds or (
+            kind is not _Kind.LOAD and conventions[0].gravity is not None
+        ):
+            continue  # another gravity and other forces at once explain anything
         X_force, X_torque, sds = _columns(kind, at, posture)
         if in_base:
             X_force, X_torque = at.R_WF @ X_force, at.R_WF @ X_torque
