@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far MuJoCo's replay of an exported servo model is from our own simulation and from the recording.
+"""Errors of MuJoCo's replay of an exported servo model against this package's simulation and the
+recording.
 
 Usage: python benchmarks/servos/mujoco_replay.py DIR NPZ MOTION…
 
@@ -26,7 +27,9 @@ from sysid_core.servos import (
 
 
 def in_mujoco(model: ServoModel, r: ServoRecording) -> NDArray[np.float64]:
-    """Positions in MuJoCo by the file alone, the zeros taken from the commands, shape (K, n) [rad]."""
+    """Positions in MuJoCo with the exported file, with the zero offsets subtracted from the
+    commands, shape (K, n) [rad].
+    """
     plant = mujoco.MjModel.from_xml_string(servo_mjcf(model).text)
     data = mujoco.MjData(plant)
     target = r.target - [servo.values.get(Term.ZERO, 0.0) for servo in model.servos]
@@ -48,7 +51,7 @@ def in_mujoco(model: ServoModel, r: ServoRecording) -> NDArray[np.float64]:
 
 
 def main() -> None:
-    """A row for each motion."""
+    """Print a row for each motion."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("recordings")

@@ -59,8 +59,7 @@ class LoadDiagram:
 
         Args:
             mass: Mass and its standard deviation [kg].
-            distance: Distance of the centre of mass from the flange, and its standard deviation
-                [m].
+            distance: Distance of the centre of mass from the flange and its standard deviation [m].
         """
         permitted = self.permitted(distance[0])
         data = {"mass": mass[0], "distance": distance[0], "permitted": permitted}

@@ -30,8 +30,8 @@ class Samples:
         a: Joint accelerations, shape (K, n).
         tau: Joint torques, shape (K, n) [N m], or efforts in their own unit if gains are unknown.
         block: Index of the block of time of each sample, shape (K,).
-        used: Mask of the joints that move and whose torque is not constant or (unless all are)
-            noise.
+        used: Mask of the joints that move, and whose torque is neither constant nor (unless this
+            holds for all joints) noise.
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
         later: Torques delayed by each of `LAGS`, shape (len(LAGS), K, n).

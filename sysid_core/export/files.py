@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of one export format, their readers, and what they lack beside friction terms."""
+"""Files of one export format, their readers, and the properties that they lack other than friction
+terms.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Loss:
 
     Attributes:
         code: Kind of the missing term.
-        names: Joints, files or numbers concerned.
+        names: Joints, files or numbers that are concerned.
     """
 
     code: LossCode
@@ -74,8 +76,8 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
 
     Args:
         model: Robot model.
-        target: The file's format.
-        meshes: Folder of meshes, after the file was written.
+        target: Format of the file.
+        meshes: Folder of meshes in its state after the file was written.
     """
     found = {LossCode.LOCKED: [f"{joint} at {q:.6g}" for joint, q in model.locked.items()]}
     if target in (Target.URDF, Target.SDF, Target.USD) and not np.array_equal(
@@ -147,8 +149,8 @@ def require_target(target: Target, model: RobotModel) -> None:
         model: Robot model.
 
     Raises:
-        ModelError: The robot has loops, which the format doesn't support, or the library that reads
-            the format isn't installed.
+        ModelError: The robot has loops, which the format does not support, or the library that
+            reads the format is not installed.
     """
     if isinstance(model, DrivenRobot) and target is not Target.MJCF:
         raise ModelError(
@@ -176,7 +178,7 @@ def write_target(
         target: File format.
         robot: Robot with the terms that the format supports.
         out: Folder of all exports, with a subfolder for the format.
-        places: Folders searched for meshes.
+        places: Folders that are searched for meshes.
         remarks: Comments on the values by link name, for formats with comments.
         stays: Final folder, to which `out` is moved afterwards; None: `out` is not moved.
 
@@ -224,8 +226,8 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 
     Args:
         target: Format of the file.
-        file: First of the written files.
-        robot: Robot that gives the order of the joints, and gravity.
+        file: Path of the first of the written files.
+        robot: Robot that defines the order of the joints, and gravity.
     """
     names = robot.model.joint_names
     if target is Target.URDF:
@@ -261,8 +263,9 @@ def largest_differences(
         whole: True to compare torques with dry friction at every state; False to compare dry
             friction separately, as a number (simulators differ at standstill).
         states: Number of states.
-        seed: Seed of the random states: positions within the limits (at most half a turn from zero), of a
-            closed chain within its box; velocities and accelerations of 2 rad/s and 8 rad/s^2.
+        seed: Seed of the random states. Positions are within the limits (at most half a turn from
+            zero), or for a closed chain within its box; velocities have a standard deviation of 2
+            rad/s, and accelerations of 8 rad/s^2.
     """
     rng, model = np.random.default_rng(seed), robot.model
     if isinstance(model, DrivenRobot):

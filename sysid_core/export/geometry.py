@@ -24,8 +24,8 @@ class Geometry:
 
     Attributes:
         kind: `box`, `cylinder`, `sphere` or `mesh`.
-        size: Full edges of a box; radius and length of a cylinder; radius of a sphere; scale of a
-            mesh, shape (3,).
+        size: Edge lengths of a box, radius and length of a cylinder, radius of a sphere, or scale
+            of a mesh, shape (3,).
         R: Rotation from the geometry's axes to those of the link, shape (3, 3).
         p: Origin of the geometry in the link frame, shape (3,) [m].
         collides: True for a collision geometry, False for a visual one.
@@ -167,11 +167,11 @@ class MeshFolder:
 
     Attributes:
         out: Folder of the copies.
-        places: Folders searched, with all parents, for `package://NAME/…` and relative paths,
-            before the packages of a sourced ROS.
-        formats: Suffixes of files that the target reads.
-        missing: Names of meshes that weren't found.
-        unread: Names of files in a format that the target doesn't read.
+        places: Folders that are searched, with all parent folders, for `package://NAME/…` and
+            relative paths, before the packages of a sourced ROS.
+        formats: File suffixes that the target can read.
+        missing: Names of meshes that were not found.
+        unread: Names of files in a format that the target cannot read.
     """
 
     out: Path
@@ -185,7 +185,7 @@ class MeshFolder:
         """Copy a mesh and return its new name; None with a note if the mesh is not found.
 
         Raises:
-            ModelError: The file can't be read, or is incomplete.
+            ModelError: The file cannot be read, or is incomplete.
         """
         path = self.find(name)
         if path is None or path.suffix.lower() not in self.formats:

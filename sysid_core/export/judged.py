@@ -34,14 +34,14 @@ class ExportedError:
 
     Attributes:
         target: Format of the file.
-        inside: Error of the identified robot.
+        inside: Error of the identified model.
         exported: Error of the written file, as read by other software.
-        held_out: True if the runs weren't fitted.
+        held_out: True if the runs were not fitted.
         costs: Reduction of the error if a missing term were present, for each term the format
             lacks.
         lost: Reduction of the error if all missing terms were present; terms can partly replace
             each other.
-        joints: Errors inside and as exported, by joint name [unit of the efforts].
+        joints: Errors of the model and of the exported file, by joint name [unit of the efforts].
     """
 
     target: Target
@@ -112,11 +112,11 @@ def judge_export(
     Args:
         identification: Identified robot.
         target: Format of the file.
-        torques: Torques of a motion according to the reader of the file.
+        torques: Function that returns the torques of a motion according to the reader of the file.
         runs: Runs to be predicted.
         predictions: Predictions of the identified robot, one for each run.
-        held_out: True if these runs weren't fitted.
-        projections: Model as the file should contain it, and with the lost terms restored.
+        held_out: True if these runs were not fitted.
+        projections: Model with the terms of the format, and models with the lost terms restored.
 
     Raises:
         EstimationError: There are no runs.
@@ -195,7 +195,7 @@ class Description:
 
     Attributes:
         xml: URDF text.
-        error: Held-out errors inside and as exported.
+        error: Held-out errors of the model and of the exported file.
     """
 
     xml: str
@@ -218,7 +218,7 @@ def describe(
         fitted: Runs of the fit, over which friction is projected.
         judged: Runs on which robot and file are compared.
         predictions: Predictions by the identified robot, one for each of these runs.
-        held_out: True if these runs weren't fitted.
+        held_out: True if these runs were not fitted.
     """
     model = identification.model
     if isinstance(model, DrivenRobot):  # a URDF has no loops

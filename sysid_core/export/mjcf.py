@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export to MJCF, the format of MuJoCo: inertias, armature, damping and dry friction.
 
-Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
-bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
-torque of a drive becomes the bias of its motor, so that `ctrl` is the torque of the drive.
+Inertias are written as complete tensors (`fullinertia`) at the body that moves. Links behind fixed
+joints are separate bodies without mass, whose poses follow from the composition of the fixed joints
+in pinocchio. A constant torque of a drive becomes the bias of its motor, so that `ctrl` is the
+torque of the drive.
 """
 
 from __future__ import annotations
@@ -66,10 +67,11 @@ class LinearSpring:
     """Spring at a joint whose force is linear in its extension.
 
     Attributes:
-        preload: Pull at extension zero [N]; a spring at the joint itself has none.
+        preload: Force at extension zero [N]; a spring at the joint itself has none.
         stiffness: Stiffness [N/m, or N m/rad at the joint itself].
         zero: Position at which the extension is zero [rad or m].
-        anchors: Distances of the spring's ends from the axis [m]; None: at the joint itself.
+        anchors: Distances of the two ends of the spring from the axis [m]; None: spring at the
+            joint itself.
     """
 
     preload: float
@@ -308,7 +310,8 @@ class MjcfReader:
 
     Args:
         path: Path of the MJCF file.
-        joint_names: Names of the n joints, in the order of the arrays; other joints stay at zero.
+        joint_names: Names of the n joints, in the order of the arrays; other joints are held at
+            zero.
     """
 
     def __init__(self, path: Path, joint_names: tuple[str, ...]) -> None:

@@ -33,9 +33,9 @@ def identified_urdf(
 ) -> str:
     """Return the URDF of the robot with other inertial parameters and joint friction.
 
-    Links that are attached by fixed joints are part of the body that carries them: the whole
-    inertia is written to the body's own link, and theirs is written as zero, because without an
-    inertia MuJoCo derives one from the shapes and PyBullet assumes 1 kg. Locked joints are written
+    Links that are attached by fixed joints are part of the body that carries them. The whole
+    inertia is written to the link of this body, and zero to the attached links, because without an
+    inertia MuJoCo computes one from the shapes and PyBullet assumes 1 kg. Locked joints are written
     as fixed joints.
 
     Args:
@@ -128,7 +128,7 @@ def _links_of_bodies(model: RobotModel) -> dict[str, int]:
 
 
 def _fix(joint: ET.Element, position: float) -> None:
-    """Make a joint a fixed one at a position [rad or m]."""
+    """Convert a joint to a fixed joint at a position [rad or m]."""
     origin, axis = joint.find("origin"), joint.find("axis")
     if origin is None:
         origin = ET.SubElement(joint, "origin")
@@ -223,7 +223,8 @@ class UrdfReader(ReadTree):
 
     Args:
         text: URDF text.
-        joint_names: Names of the n joints, in the order of the arrays; other joints stay at zero.
+        joint_names: Names of the n joints, in the order of the arrays; other joints are held at
+            zero.
         gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files on disk: whole writing, hashes."""
+"""Files on disk: writing of complete files, and hashes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def json_text(value: object) -> str:
 
 
 def write_json(path: str | Path, value: object) -> None:
-    """Write a JSON file whole; non-finite numbers are null."""
+    """Write a JSON file, which appears only when it is complete; non-finite numbers are null."""
     write_text(path, json_text(value))
 
 

@@ -49,14 +49,14 @@ class Trajectory:
 
     Attributes:
         robot: Name of the robot for which the motion was planned.
-        urdf_hash: Hash of that robot's URDF; the file is refused for other robots.
+        urdf_hash: Hash of the URDF of that robot; the file is refused for other robots.
         joint_names: Names of the n joints, in the order of the columns of q, v and a.
         time: Increasing times of the samples from 0, shape (K,) [s].
         q: Joint positions, shape (K, n) [rad or m].
         v: Joint velocities, shape (K, n) [rad/s or m/s].
         a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         segments: Labelled time intervals.
-        limits: Limits that the motion respects, written by the limit check.
+        limits: Limits that the motion respects, set by the limit check.
         seed: Seed of the random generator of the plan; None: unknown.
         notes: Remarks, one sentence each.
         series: Basis, centre and coefficients of the series that was sampled, if any.
@@ -137,7 +137,7 @@ class Trajectory:
         """Raise an error if the trajectory was planned for another robot.
 
         Raises:
-            ExcitationError: The URDF's hash or the joints differ.
+            ExcitationError: The hash of the URDF or the joints differ.
         """
         if self.urdf_hash and model.urdf_hash and self.urdf_hash != model.urdf_hash:
             raise ExcitationError(

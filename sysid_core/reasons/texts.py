@@ -177,9 +177,10 @@ TEXTS: Mapping[str, Text] = {
         "Another robot",
         "The torques depend on the motion, but this URDF cannot explain them with any masses, and no"
         " single error of the data explains the difference." + _EVIDENCE,
-        "Give the URDF that belongs to the recording; check the lengths, axes and order of its joints.",
-        "Smooth torques of a general serial arm explain the efforts better than rigid bodies on the joints"
-        " of the URDF.",
+        "Give the URDF that belongs to the recording; check the lengths, axes, zeros and order of its"
+        " joints.",
+        "A general serial arm, or one of which several joints have other zeros or directions than in the"
+        " URDF, explains the efforts better.",
     ),
     "load-comes-or-goes": Text(
         "Load change during the recording",
@@ -637,8 +638,8 @@ TEXTS: Mapping[str, Text] = {
     "export-differs": Text(
         "Exported file with a different interpretation",
         "The error of {file} in other software is {exported:.2f} % of the efforts, {rise:.1f} times that of"
-        " the identified model ({inside:.2f} %). The missing fields of the format do not explain a factor"
-        " of {unexplained:.2f}.",
+        " the identified model ({inside:.2f} %). Missing fields of the format explain only a part of"
+        " this increase; a factor of {unexplained:.2f} remains unexplained.",
         "Use `sysid export --to c`, which reproduces the identified model, and report the file.",
         "The target software models friction near standstill differently, or a term was written wrongly.",
         "identify.md",

@@ -221,7 +221,8 @@ def cell_traces(limits: MotionLimits, around: Array) -> list[Trace]:
 
     Args:
         limits: Limits with the obstacles, ground, planes and workspace.
-        around: Points of the robot and its path, shape (K, 3) [m], as far as planes are drawn.
+        around: Points of the robot and its path, shape (K, 3) [m], which determine the drawn part
+            of planes.
     """
     traces = [
         hull(_points(o, limits.package_dirs), name=o.name, colour=COLOURS[3], opacity=0.45)

@@ -44,14 +44,15 @@ def read_recordings(
         paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of
             them.
         motions: Names of the motions to read; empty: all.
-        joints: Names of the columns, for files without names or with others.
+        joints: Joint names of the columns, for files without names or with other names.
         degrees: True for angles in degrees.
-        percent: True for positions as LeRobot's shares of each joint's range, -100 to 100 (0 to 100
-            for grippers).
-        calibration: LeRobot's JSON file with these ranges; None: the limits in the URDF.
+        percent: True for positions in the scale of LeRobot: share of the range of each joint, -100
+            to 100 (0 to 100 for grippers).
+        calibration: Calibration file (JSON) of LeRobot with these ranges; None: the limits in the
+            URDF.
 
     Raises:
-        SignalError: A file cannot be read, or contains no such motion.
+        SignalError: A file cannot be read, or does not contain a requested motion.
     """
     found: list[ServoRecording] = []
     for path in map(Path, paths):

@@ -30,10 +30,11 @@ class ServoMjcf:
 
     Attributes:
         text: MJCF text.
-        lost: Terms that MJCF leaves out, with their values, by joint name.
+        lost: Terms that MJCF lacks, with their values, by joint name.
         constant: Terms included in the constant friction, with their values, by joint name.
-        assumed: Assumed stiffness of joints where gravity doesn't determine it, by name [N m/rad].
-        ground: Height above the base's origin of a surface that is left out [m]; None: no surface.
+        assumed: Assumed stiffness of the joints for which gravity does not determine it, by name [N
+            m/rad].
+        ground: Height of an omitted surface above the origin of the base [m]; None: no surface.
     """
 
     text: str
@@ -80,7 +81,7 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
         model: Identified servo robot; joints without a servo get no actuator.
 
     Raises:
-        ModelError: No joint's stiffness is known (nor any torque), or MJCF can't express a joint.
+        ModelError: The stiffness of no joint is known, or MJCF cannot represent a joint.
     """
     known = {
         s.joint: 1.0 / s.values[Term.COMPLIANCE]

@@ -22,7 +22,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
     """Return the columns of a binary table by name, shape (K,) each.
 
     Raises:
-        SignalError: The file can't be read.
+        SignalError: The file cannot be read.
     """
     if path.suffix != ".parquet":
         return flat_columns(stored_arrays(path))
@@ -42,7 +42,7 @@ def stored_arrays(path: Path) -> dict[str, Any]:
     """Return the arrays of an NPZ or MAT file by name.
 
     Raises:
-        SignalError: The file can't be read.
+        SignalError: The file cannot be read.
     """
     try:
         if path.suffix == ".mat":
@@ -108,7 +108,8 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
         Paths of the written files.
 
     Raises:
-        SignalError: The ending is another, the file exists, or pyarrow is missing for Parquet.
+        SignalError: The path has another ending, the file exists, or pyarrow is not installed (for
+            Parquet).
     """
     out = Path(out)
     write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)

@@ -79,11 +79,12 @@ def read_wrench_table(
     """Read a recording of wrenches and poses from a table.
 
     Args:
-        path: Path of the table; for an exported CSV or Parquet, the joints' file (wrench's file
-            beside it).
+        path: Path of the table; for an exported CSV or Parquet, the file of the joints, with the
+            file of the wrench in the same folder.
         columns: Columns that are not found by their names.
-        joint_names: Names of the robot's joints; empty: poses are read, and carried by a robot made
-            for them (`robot_of_poses`) with the wrench's frame `sensor`.
+        joint_names: Names of the joints of the robot; empty: poses are read, and converted to joint
+            positions of a robot model made for them (`robot_of_poses`), in which the frame of the
+            wrench is `sensor`.
 
     Returns:
         Recording, and True if its rows are static postures.
@@ -145,7 +146,7 @@ def read_any_table(path: Path) -> dict[str, Array]:
     `name.0`, …
 
     Raises:
-        SignalError: The file can't be read.
+        SignalError: The file cannot be read.
     """
     return read_arrays(path) if path.suffix in ARRAY_ENDINGS else _text_table(path)
 
@@ -230,7 +231,7 @@ def unit_factor(name: str) -> float:
 
 
 def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Columns that belong together because their names have the same prefix, one for each pattern."""
+    """Columns whose names have the same prefix, one for each pattern, by this prefix."""
     found: dict[str, dict[int, str]] = {}
     for name in table:
         if _COMMANDED.search(name):
@@ -263,7 +264,7 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
     ones.
 
     Raises:
-        SignalError: There are none, or several that could be.
+        SignalError: There are no such columns, or several candidates.
     """
     found: dict[str, tuple[str, ...]] = {}
     sep = r"[_. /]?"
@@ -483,5 +484,5 @@ def _not_held(values: Array) -> Array:
 def _not_found(what: str, option: str, table: Mapping[str, Array]) -> SignalError:
     return SignalError(
         f"The columns of the table do not contain {what}.",
-        remedy=f"Say {option}. Columns: {', '.join(list(table)[:80])}.",
+        remedy=f"Give {option}. Columns: {', '.join(list(table)[:80])}.",
     )

@@ -218,8 +218,8 @@ class MujocoPlant(MujocoStepper):
         the torque limits.
 
         `v' = -s rate v` with the largest s of [0, 1] that the limits allow: the motion only loses
-        energy, and no joint is accelerated in order to stop another. The joint friction brakes
-        too; it is not contained in this effort.
+        energy, and no joint is accelerated in order to stop another. The joint friction also brakes
+        the robot; it is not contained in this effort.
 
         Args:
             rate: Relative deceleration of every joint [1/s].

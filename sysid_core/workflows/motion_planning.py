@@ -80,7 +80,7 @@ def plan(
 
     Raises:
         SysIdError: The robot is unknown, settings contradict each other, or no motion respects the
-            limits, which are named.
+            limits; the message lists them.
     """
     common = settings.common
     model = (

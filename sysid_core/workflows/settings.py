@@ -37,7 +37,8 @@ class SequentialSettings:
     """Settings that only `--method sequential` uses.
 
     Attributes:
-        plan: With --method sequential: the executed motion, a file of `sysid plan sequential`.
+        plan: With --method sequential: trajectory of the executed motion, from `sysid plan
+            sequential`.
         unexcited: With --method sequential: minimal constants that the motion does not excite are
             refused ('refuse') or keep their URDF values ('prior').
     """
@@ -139,8 +140,9 @@ class TorqueWeighingSettings:
         target_torque: Columns FIRST-LAST of the controller's model torques.
         friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
         shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
-        reach: Standard deviation of the centre of mass along each axis, from the frame's origin [m].
-        size: Radius of a ball as large as the payload [m].
+        reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
+            of the frame [m].
+        size: Radius of a ball of about the size of the payload [m].
         rate_hz: Sampling rate for the fit [Hz].
         motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].
         effort_kind: Kind of the efforts, if the bag does not declare it.
@@ -273,7 +275,7 @@ class WeighSettings:
         shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
             0.5 (approximate) for a typed shape.
         sensor_robot: Options that describe the robot and the force-torque sensor.
-        table: Options that name the columns of a table.
+        table: Options that describe the columns of a table.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
         sensor: Quality of the sensor: ordinary, or calibrated (gains, delay, axes).
         calibration: Sensor calibration from an earlier tare.

@@ -216,7 +216,9 @@ def _block_products(regression: Regression, edges: Array) -> Array:
 
 
 def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float) -> Array:
-    """Regularised normal equations in natural scales: well conditioned, whatever the data."""
+    """Solution of the regularised normal equations in natural scales, which are well conditioned
+    for any data.
+    """
     H = np.einsum("j,jik->ik", weights, products)
     A = H[:-1, :-1] * np.outer(sd, sd) + rho * np.eye(len(sd))
     b = sd * (H[:-1, -1] - H[:-1, :-1] @ prior)

@@ -125,7 +125,8 @@ def settled_delay(
     Args:
         step: Function from a corrected delay to the remaining one and its standard deviation [s].
         start: Initial delay [s].
-        rounds: Maximum number of steps; a last step that isn't small is taken as the deviation.
+        rounds: Maximum number of steps; if the last step is not small, its size becomes the
+            standard deviation.
     """
     delay, sd, change = start, float("nan"), float("inf")
     for _ in range(rounds):

@@ -41,7 +41,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
     N, 10).
 
     Raises:
-        EstimationError: The frame doesn't move.
+        EstimationError: The frame is fixed to the base.
     """
     placed = model.pin_model.frames[model.frame_id(frame)]
     body = int(placed.parentJoint) - 1

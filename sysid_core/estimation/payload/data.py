@@ -151,7 +151,8 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
 
 
 class CompressedWrenches:
-    r"""Payload data compressed to small triangular factors, whatever the number of samples.
+    r"""Payload data compressed to small triangular factors, whose size does not depend on the
+    number of samples.
 
     For rows `X` of a linear model, `|X y|` equals `|R y|` with the QR factor R, so that no
     information about `pi` is lost. Samples can be added one by one.

@@ -233,7 +233,7 @@ def _tared(
 
 
 def _age_s(run: Recording, calibration: SensorCalibration) -> float:
-    """Time since the tare [s]; 0 where it isn't known."""
+    """Time since the tare [s]; 0 if it is unknown."""
     assert run.wrench is not None
     age = calibration.age_s(int(run.wrench.stamps_ns[0])) if len(run.wrench) else 0.0
     return age if np.isfinite(age) else 0.0
@@ -310,8 +310,8 @@ def _doubted(
     and the reason for a warning.
 
     Each hypothesis gives a mass of its own by least squares. If the mass of another hypothesis, or
-    of a simpler model of the same one, differs from the estimate, the mass is not known, however
-    small the standard deviation of the fit is.
+    of a simpler model of the same one, differs from the estimate, the mass is not known, even if
+    the standard deviation of the fit is small.
     """
     mass = float(estimate.values[0])
     if not mass > 0:
@@ -393,7 +393,7 @@ def _postures(
     """Joint states as postures at rest, each with the wrench of the same stamp.
 
     Raises:
-        EstimationError: Too few.
+        EstimationError: There are too few postures.
     """
     assert recording.wrench is not None
     joints = recording.joints.ordered(model.joint_names)
@@ -412,7 +412,7 @@ def _postures(
 
 
 def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
-    """Wrench readings that lie between two joint states with a small distance in time."""
+    """Wrench readings between two joint states whose stamps differ little."""
     stamps = np.unique(joints_ns)
     usual = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
     after = np.searchsorted(stamps, readings.stamps_ns, side="right")
@@ -425,7 +425,9 @@ def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
 
 
 def _thinned(readings: WrenchStream) -> WrenchStream:
-    """Readings averaged over short intervals, at most as many as a fit needs."""
+    """Readings averaged over short intervals, so that their number does not exceed what a fit
+    needs.
+    """
     if len(readings) < 2:
         return readings
     period = float(np.median(np.diff(readings.stamps_ns))) * 1e-9

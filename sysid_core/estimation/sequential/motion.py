@@ -111,7 +111,7 @@ def identify_sequentially(
         trajectory: Executed trajectory with its segments; None: unknown.
 
     Raises:
-        EstimationError: No joint moves alone, or the motion isn't exciting.
+        EstimationError: No joint moves alone, or the motion does not excite the constants.
     """
     if trajectory is not None:
         trajectory.belongs_to(model)

@@ -58,7 +58,7 @@ def strokes(
     """Return strokes in both directions, fast and slow, so that friction is excited with both
     signs.
 
-    With one joint: to +A, to -A, slowly to +A, and back. With two joints: along both diagonals.
+    A single joint moves to +A, to -A, slowly to +A, and back. Two joints move along both diagonals.
 
     Args:
         checker: Checker of the robot and its limits, which determine the durations.

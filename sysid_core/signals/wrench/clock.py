@@ -57,7 +57,7 @@ def _smoothed(
 
 
 class MotionFit:
-    """Wrenches explained by any load and bias on a motion that is shifted in time.
+    """Fit of load and bias to the wrenches, for a motion that is shifted in time.
 
     Args:
         time: Stamps of the wrench, shape (N,) [s].
@@ -182,8 +182,8 @@ class ClockOffset:
                 motion, the motion, and the stamp of time 0.
 
         Raises:
-            SignalError: The wrench is missing, the motion too short, or the offset at the search's
-                limit.
+            SignalError: The wrench is missing, the motion is too short, or the offset lies at the
+                limit of the search.
         """
         if window_ns is not None:
             rows = slice(*np.searchsorted(recording.joints.stamps_ns, window_ns).tolist())
@@ -209,7 +209,7 @@ def estimate_clock(
     *,
     max_offset_s: float = 0.5,
 ) -> ClockOffset:
-    """Return the offset and drift of the stamps of one stream relative to the other.
+    """Return the offset and drift of the stamps of the wrench relative to those of the motion.
 
     Args:
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].

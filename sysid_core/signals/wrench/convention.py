@@ -114,8 +114,8 @@ class WrenchConvention:
 
     @property
     def matrix(self) -> Array:
-        """Sign and turn: readings (K, 3) in their own axes times it are those in the described axes
-        of sensor or base, shape (3, 3).
+        """Product of sign and rotation, shape (3, 3): readings (K, 3) in their own axes, multiplied by
+        this matrix from the right, are in the described axes of the sensor or the base.
         """
         turn = np.eye(3) if self.turn is None else self.turn
         return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
@@ -196,8 +196,8 @@ class WrenchConvention:
             wrench: Readings, shape (K, 6).
             motions: Candidate motions of the described sensor, equally likely.
             bias: Candidate standard deviations of bias force and torque [N, N m], equally likely.
-            zeroed: Standard deviations of a zeroed sensor's bias [N, N m]; None if it can't have
-                been zeroed with a load.
+            zeroed: Standard deviations of the bias of a zeroed sensor [N, N m]; None if the sensor
+                was not zeroed with a load.
             sign: Declared sign; AUTO: unknown.
             axes: Declared axes; AUTO: unknown.
             may_be_inverse: True if orientations may be those of the base in the sensor.
@@ -528,7 +528,7 @@ class _Linear:
             prior_sd: Prior standard deviations of the unknowns, for S priors, shape (S, T, p), or
                 (S, 1, p) if all sets share them.
             noise: Standard deviation of a reading's noise.
-            count: Readings that are independent.
+            count: Number of independent readings.
         """
         scaled = prior_sd / noise
         A = np.eye(prior_sd.shape[2]) + scaled[..., None] * self.H * scaled[..., None, :]
@@ -552,8 +552,8 @@ def _at(motion: FrameMotion, rows: Array) -> FrameMotion:
 
 
 def _downs(forces: Array, motion: FrameMotion) -> tuple[Array, Array]:
-    """Gravity in the base, shape (T, 3), by the best `f = m a_k - P R / s + b` for T sets of forces
-    (T, K, 3), and the sums of the squared residuals, shape (T,).
+    """Gravity in the base, shape (T, 3) [m/s^2], and the sum of the squared residuals, shape (T,),
+    of the least-squares fits `f = m a_k - R_FW w + b` to T sets of forces (T, K, 3).
     """
     K, R_FW = len(motion.a), motion.R_WF.transpose(0, 2, 1)
     moving = (motion.a + motion.gravity)[:, :, None]
@@ -581,7 +581,7 @@ def _under(motion: FrameMotion, gravity: Array) -> FrameMotion:
 
 
 def _turn(force: Array, a: Array) -> Array:
-    """Rotation Q of the best `f = m Q a + b`, shape (3, 3) (Kabsch 1976)."""
+    """Rotation Q that minimises the residual of `f = m Q a + b`, shape (3, 3) (Kabsch 1976)."""
     U, _, Vt = np.linalg.svd((force - force.mean(axis=0)).T @ (a - a.mean(axis=0)))
     D = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt)) or 1.0])
     return np.asarray((U * D) @ Vt)
