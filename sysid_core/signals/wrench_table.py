@@ -249,7 +249,7 @@ def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tu
 
 def _indexed(table: Mapping[str, Array], count: int, words: str) -> dict[str, tuple[str, ...]]:
     """Columns numbered from 0 or 1 whose name has one of the words."""
-    out = {}
+    out: dict[str, tuple[str, ...]] = {}
     for first in (0, 1):
         numbers = [rf"(?:[_. /\[]|(?<!\d))0*{first + k}\]?" for k in range(count + 1)]
         more = _groups(table, numbers)
