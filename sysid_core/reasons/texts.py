@@ -630,7 +630,7 @@ TEXTS: Mapping[str, Text] = {
     "export-loses": Text(
         "Exported file with missing terms",
         "The error of {file} in other software is {exported:.2f} % of the efforts, {rise:.1f} times that of"
-        " the identified model ({inside:.2f} %), because the format has no field for {lost}.",
+        " the identified model ({inside:.2f} %), because the format lacks these terms of friction and drives: {lost}.",
         "Use `sysid export --to mjcf` or `--to c`, which support more terms.",
         "A URDF supports two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",

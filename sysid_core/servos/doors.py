@@ -48,8 +48,8 @@ def read_recordings(
         degrees: True for angles in degrees.
         percent: True for positions in the scale of LeRobot: share of the range of each joint, -100
             to 100 (0 to 100 for grippers).
-        calibration: Calibration file (JSON) of LeRobot with these ranges; None: the limits in the
-            URDF.
+        calibration: Calibration file (JSON) of LeRobot with the joint ranges; None: use the limits
+            in the URDF.
 
     Raises:
         SignalError: A file cannot be read, or does not contain a requested motion.

@@ -155,7 +155,7 @@ def live_client(
     try:
         yield client
     finally:
-        client.node.destroy_node()
+        client.close()
         rclpy.try_shutdown()
 
 

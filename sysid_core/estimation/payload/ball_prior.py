@@ -33,10 +33,11 @@ def ball_prior(
     r"""Return the mean and covariance of `pi` for a body of the size of a ball at an uncertain
     position.
 
-    Mass, centre of mass and inertia about the centre of mass are independent: any mass, a centre of
-    mass at 0 ± reach, and the inertia of a uniform ball with a standard deviation as large as this
-    inertia. This distribution is transformed to `pi` by linearisation about the payload found so
-    far, so that the inertia about the origin changes with the centre of mass.
+    Mass, centre of mass and inertia about the centre of mass are independent. The mass is nearly
+    unconstrained, the centre of mass is 0 ± `reach`, and the inertia is that of a uniform ball,
+    with a standard deviation of the same size. This distribution is transformed to `pi` by
+    linearisation about the payload found so far, so that the inertia about the origin changes with
+    the centre of mass.
 
     Args:
         pi: Present estimate of the parameters, shape (10,).

@@ -70,7 +70,7 @@ def weigh_motion(
 
     Args:
         recording: Joint states and wrench, over any part of a run; marks are optional.
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor; None: those of an ordinary sensor.
@@ -253,7 +253,7 @@ def held_data(
 
     Args:
         recording: Joint states and wrench of one load.
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         calibration: Calibration from a tare with no object held.
         sensor: Error magnitudes of the sensor before the tare; None: those of an ordinary sensor.

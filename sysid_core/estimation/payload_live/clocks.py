@@ -33,7 +33,7 @@ def on_one_clock(
 
     Args:
         recording: Joint states, wrench and marks.
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         calibration: Calibration of the sensor; its delay is not corrected again. None: none.
 

@@ -101,7 +101,8 @@ class WrenchConvention:
             otherwise.
         is_inverse: True if the given orientations are those of the base in the sensor.
         shift: Delay of the readings [samples].
-        rivals: Loads under all plausible conventions (this one included), the likeliest first.
+        rivals: Loads under all plausible conventions (including the selected one), the most likely
+            first.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
@@ -193,7 +194,7 @@ class WrenchConvention:
         """Find the sign and axes with which a load explains the readings best, and alternatives.
 
         Args:
-            wrench: Readings, shape (K, 6).
+            wrench: Readings, shape (K, 6) [N, N m].
             motions: Candidate motions of the described sensor, equally likely.
             bias: Candidate standard deviations of bias force and torque [N, N m], equally likely.
             zeroed: Standard deviations of the bias of a zeroed sensor [N, N m]; None if the sensor
@@ -284,7 +285,7 @@ def accelerations_tell(
     residual is an error of the model in proportion to the motion.
 
     Args:
-        wrench: Readings, shape (K, 6).
+        wrench: Readings, shape (K, 6) [N, N m].
         motion: Motion of the described sensor.
         may_be_inverse: True if orientations may be those of the base in the sensor.
         shifts: Candidate delays of the readings [samples].
