@@ -691,6 +691,24 @@ TEXTS: Mapping[str, Text] = {
         " of them.",
         "payload_identification.md",
     ),
+    "wrench-gravity": Text(
+        "Gravity",
+        "According to the wrench, the direction of gravity in the base differs from the description: ({written})"
+        " m/s². The load was identified with this gravity.",
+        "If the base is mounted in this way, give --gravity {written}. Otherwise, check the orientations,"
+        " and that no other force acts on the load.",
+        "The hypothesis of another gravity explains the wrench best. In motion, other forces can have the"
+        " same effect, so the result must not be used.",
+        "payload_identification.md",
+    ),
+    "wrench-departures": Text(
+        "Description",
+        "Only several errors of the description together explain the wrench: {errors}",
+        "Check frame, orientations and gravity, and that no other force acts on the load.",
+        "A single error of the description is detected and corrected. Several errors at once more likely indicate"
+        " a cause that is not among the hypotheses.",
+        "payload_identification.md",
+    ),
     "no-body": Text(
         "Not physically consistent",
         "No real body can have the estimated inertial parameters.",
