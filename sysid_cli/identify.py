@@ -206,7 +206,7 @@ def print_summary(
 
 
 def _print_predictions(title: str, runs: Mapping[str, Sequence[Prediction]]) -> None:
-    """Print the errors of runs, by what stands before their names."""
+    """Print the errors of runs, grouped by the text before their names."""
     table = Table(title=title)
     for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
         table.add_column(column, justify="left" if column == "joint" else "right")

@@ -37,7 +37,9 @@ def check(
     ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
 ) -> None:
-    """Check where the loops of a closed chain close, if uniquely, and the identifiability."""
+    """Check in which postures the loops of a closed chain close, whether uniquely, and which
+    parameters are identifiable.
+    """
     import numpy as np
 
     from sysid_core.identifiability import constrained_ranks

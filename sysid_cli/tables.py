@@ -66,8 +66,8 @@ def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
 
     Args:
         lines: Lines to print.
-        most: Lines that are always shown.
-        whole: Whether all are.
+        most: Number of lines that are always shown.
+        whole: True to print all lines.
     """
     shown = len(lines) if whole or len(lines) <= most + 1 else most
     for line in lines[:shown]:

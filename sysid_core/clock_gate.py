@@ -41,9 +41,10 @@ class ClockGate:
 
     Args:
         topic: Name of the topic, for messages.
-        oldest: Largest age that is let in [s]; infinite: all.
-        ahead: Largest time by which a stamp may lie in the future [s]; infinite: any.
-        in_order: Whether a publisher's stamp before its last is refused.
+        oldest: Largest accepted age of a message [s]; infinite: no limit.
+        ahead: Largest accepted time by which a stamp lies in the future [s]; infinite: no limit.
+        in_order: True to refuse a stamp that is earlier than the previous one of the same
+            publisher.
     """
 
     def __init__(
@@ -95,8 +96,8 @@ class ClockGate:
         """Return the time of a message [ns]: its stamp, or the current time if it has none.
 
         Args:
-            stamp_ns: As the message says [ns]; 0: it has none.
-            now_ns: This process's clock [ns].
+            stamp_ns: Stamp of the message [ns]; 0: the message has no stamp.
+            now_ns: Current time of the clock of this process [ns].
             publisher: Publisher of the message, if it is known.
 
         Raises:

@@ -23,7 +23,7 @@ ALL_LIMITS = "The limits are the strictest ones of the file, the plan and the de
 
 @dataclass(frozen=True, kw_only=True)
 class MotionSettings:
-    """An existing motion, its robot and its limits."""
+    """Existing motion, its robot and its limits."""
 
     file: Annotated[
         Path,
@@ -51,7 +51,7 @@ class MotionSettings:
         and without a limits file uses the default limits.
 
         Raises:
-            ModelError: The motion says nothing of some joints, which aren't held still either.
+            ModelError: Some joints are neither part of the motion nor locked.
         """
         from sysid_core.planning import read_motion
         from sysid_core.robot import hold_joints, load_robot, lock_options

@@ -89,7 +89,9 @@ def _run(options: Any, watched: Callable[[Say], Say]) -> None:
 
 
 def _with_forecast(progress: Say) -> Say:
-    """Progress with the expected remaining time, from the duration of the first part."""
+    """Progress with the expected remaining time, which is estimated from the duration of the first
+    part.
+    """
     begun: tuple[float, float] | None = None  # share and time
     said = False
 

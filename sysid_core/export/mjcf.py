@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export to MJCF, the format of MuJoCo: inertias, armature, damping and dry friction.
 
-Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
-bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
-torque of a drive becomes the bias of its motor, so that `ctrl` is the torque of the drive.
+Inertias are written as complete tensors (`fullinertia`) at the body that moves. Links behind fixed
+joints are separate bodies without mass, whose poses follow from the composition of the fixed joints
+in pinocchio. A constant torque of a drive becomes the bias of its motor, so that `ctrl` is the
+torque of the drive.
 """
 
 from __future__ import annotations
@@ -66,10 +67,11 @@ class LinearSpring:
     """Spring at a joint whose force is linear in its extension.
 
     Attributes:
-        preload: Pull at extension zero [N]; a spring at the joint itself has none.
+        preload: Force at extension zero [N]; a spring at the joint itself has none.
         stiffness: Stiffness [N/m, or N m/rad at the joint itself].
         zero: Position at which the extension is zero [rad or m].
-        anchors: Distances of the spring's ends from the axis [m]; None: at the joint itself.
+        anchors: Distances of the two ends of the spring from the axis [m]; None: spring at the
+            joint itself.
     """
 
     preload: float
@@ -142,7 +144,7 @@ class _Writer:
     links: Mapping[str, ET.Element]
     meshes: MeshFolder | None
     sites: Mapping[int, Sites]
-    assets: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
+    assets: dict[tuple[tuple[str, str], ...], str] = field(default_factory=dict)
 
     def body(self, j: int) -> ET.Element:
         """Write the body of a joint with all bodies beyond it."""
@@ -219,17 +221,44 @@ class _Writer:
     def shape(self, shape: Geometry) -> dict[str, str] | None:
         """Type and size of a shape; None for a mesh that is not available."""
         if shape.kind == "mesh":
-            copied = None if self.meshes is None else self.meshes.copy(shape.mesh)
+            own = {"scale": _text(shape.size)}
+
+            def taken(path: Path) -> bool:
+                if not _reads_mesh(path, own, shape.collides):
+                    own["inertia"] = "shell"  # for meshes without volume
+                return _reads_mesh(path, own, shape.collides)
+
+            copied = None if self.meshes is None else self.meshes.copy(shape.mesh, taken)
             if copied is None:
                 return None
-            name = self.assets.setdefault((copied, shape.size), f"mesh_{len(self.assets)}")
-            return {"type": "mesh", "mesh": name}
+            asset = tuple({"file": copied, **own}.items())
+            return {
+                "type": "mesh",
+                "mesh": self.assets.setdefault(asset, f"mesh_{len(self.assets)}"),
+            }
         size = np.array(shape.size)
         if shape.kind == "box":
             size = 0.5 * size
         elif shape.kind == "cylinder":
             size = size * [1.0, 0.5]
         return {"type": shape.kind, "size": _text(size)}
+
+
+def _reads_mesh(path: Path, attributes: Mapping[str, str], collides: bool) -> bool:
+    """True if MuJoCo reads a mesh. It refuses ASCII files, STL files with more than 200 000 faces,
+    and flat collision meshes.
+    """
+    root = ET.Element("mujoco")
+    mesh = {"name": "mesh", "file": str(path.resolve()), **attributes}
+    ET.SubElement(ET.SubElement(root, "asset"), "mesh", mesh)
+    shape = {"type": "mesh", "mesh": "mesh", "mass": "0", "contype": "0"}
+    shape["conaffinity"] = str(int(collides))  # if positive, MuJoCo computes the convex hull
+    ET.SubElement(ET.SubElement(root, "worldbody"), "geom", shape)
+    try:
+        mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
+    except ValueError:
+        return False
+    return True
 
 
 def _at_origin(link: FixedLink) -> bool:
@@ -273,8 +302,8 @@ def mjcf_of(
     world = ET.Element("worldbody")
     writer.base(world)
     asset = ET.SubElement(root, "asset")
-    for (file, scale), name in writer.assets.items():
-        ET.SubElement(asset, "mesh", name=name, file=file, scale=_text(scale))
+    for attributes, name in writer.assets.items():
+        ET.SubElement(asset, "mesh", {"name": name, **dict(attributes)})
     root.append(world)
     if tendons:
         ET.SubElement(root, "tendon").extend(tendons)
@@ -298,7 +327,7 @@ def write_mjcf(path: Path, text: str) -> Path:
     except ValueError as err:
         raise ModelError(
             f"MuJoCo refuses '{path.name}': {str(err).strip()}.",
-            remedy="Rename duplicates in the robot's description, or remove the mesh.",
+            remedy="Rename equal names, and links named 'world', in the robot's description.",
         ) from err
     return path
 
@@ -308,7 +337,8 @@ class MjcfReader:
 
     Args:
         path: Path of the MJCF file.
-        joint_names: Names of the n joints, in the order of the arrays; other joints stay at zero.
+        joint_names: Names of the n joints, in the order of the arrays; other joints are held at
+            zero.
     """
 
     def __init__(self, path: Path, joint_names: tuple[str, ...]) -> None:

@@ -141,7 +141,7 @@ class FileKind:
             path: Path of the file, for error messages.
 
         Raises:
-            SysIdError: The text isn't YAML, has a key twice, is nested too deeply, or has aliases
+            SysIdError: The text is not YAML, has a key twice, is nested too deeply, or has aliases
                 that expand too far.
         """
         loader = _Loader(text)
@@ -171,7 +171,7 @@ class FileKind:
         """Return the plain data of a JSON file.
 
         Raises:
-            SysIdError: The file isn't JSON, or has a key twice.
+            SysIdError: The file is not JSON, or has a key twice.
         """
 
         def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class FileKind:
         """Read a YAML file and check it against its schema.
 
         Raises:
-            SysIdError: The data violate the schema; the message names file, key and remedy.
+            SysIdError: The data violate the schema; the message contains file, key and remedy.
         """
         return self.validated(self.read_yaml(path), schema, path)
 
@@ -230,7 +230,7 @@ class FileKind:
         """Return the plain data after a check against a schema.
 
         Raises:
-            SysIdError: The data violate the schema; the message names file, key and remedy.
+            SysIdError: The data violate the schema; the message contains file, key and remedy.
         """
         try:
             return schema.model_validate(raw)
@@ -245,7 +245,7 @@ class FileKind:
 
 
 def _array(content: bytes) -> NDArray[Any]:
-    """One `.npy` member, whose header must fit its size."""
+    """Array of one `.npy` member, whose header must agree with its size."""
     stream = io.BytesIO(content)
     version = np.lib.format.read_magic(stream)
     read = (

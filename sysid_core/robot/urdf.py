@@ -241,7 +241,9 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
 
 
 def _require_tree(root: ET.Element) -> None:
-    """Require unique names, exactly one joint per link except the root, and no joints in a circle."""
+    """Raise an error unless all names are unique, every link except the root has exactly one parent
+    joint, and the joints form no cycle.
+    """
     links, joints = root.findall("link"), root.findall("joint")
     for elements in (links, joints):
         names = [element.get("name", "") for element in elements]
@@ -311,7 +313,8 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
         )
     if name == "universe":
         raise ModelError(
-            "A joint is called 'universe', which names the fixed world.", remedy="Rename it."
+            "A joint is called 'universe', which is the name of the fixed world.",
+            remedy="Rename it.",
         )
     ends = []
     for tag in ("parent", "child"):
@@ -400,7 +403,7 @@ def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str]
             ignored.
 
     Raises:
-        ModelError: The file can't be read, isn't an SRDF, or belongs to another robot.
+        ModelError: The file cannot be read, is not an SRDF, or belongs to another robot.
     """
     try:
         text = _SRDF.read_text(path)

@@ -43,14 +43,15 @@ def read_recordings(
         paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of
             them.
         motions: Names of the motions to read; empty: all.
-        joints: Names of the columns, for files without names or with others.
+        joints: Joint names of the columns, for files without names or with other names.
         degrees: True for angles in degrees.
-        percent: True for positions as LeRobot's shares of each joint's range, -100 to 100 (0 to 100
-            for grippers).
-        calibration: LeRobot's JSON file with these ranges; None: the limits in the URDF.
+        percent: True for positions in the scale of LeRobot: share of the range of each joint, -100
+            to 100 (0 to 100 for grippers).
+        calibration: Calibration file (JSON) of LeRobot with the joint ranges; None: use the limits
+            in the URDF.
 
     Raises:
-        SignalError: A file cannot be read, or contains no such motion.
+        SignalError: A file cannot be read, or does not contain a requested motion.
     """
     found: list[ServoRecording] = []
     for path in map(Path, paths):
@@ -243,7 +244,9 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
         if missing:
             if motion == "" and len(motions) > 1:
                 continue  # facts beside the motions, such as the joints' names
-            raise KIND.refusal(path, f"'{label}' has no {', '.join(missing)}: {sorted(have)}")
+            raise KIND.refusal(
+                path, f"'{label}' lacks {', '.join(missing)}; it contains {sorted(have)}"
+            )
         joints = tuple(map(str, np.atleast_1d(arrays.get(have.get("joints", "joints"), ()))))
         t, q, t_target, target = (arrays[have[str(name)]] for name in keys.values())
         yield ServoRecording(label, joints, t, q, t_target, target)

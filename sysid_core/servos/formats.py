@@ -49,7 +49,7 @@ def read_lerobot(
     Args:
         path: Folder of the dataset, or one of its Parquet files.
         wanted: Names of the episodes to read; empty: all.
-        percent: True for positions as shares of the joints' ranges, which aren't converted.
+        percent: True for positions as shares of the joint ranges, which are not converted.
 
     Raises:
         SignalError: The file cannot be read, or pyarrow is not installed.

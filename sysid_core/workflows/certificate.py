@@ -62,8 +62,8 @@ def certify(
     Args:
         folder: Result folder of `sysid identify`.
         robot: Serial number or name of the individual robot; empty: unknown.
-        earlier: Folder of the identification in use before, for "as found"; None: the URDF's
-            inertial parameters without friction.
+        earlier: Result folder of the previous identification, for the errors "as found"; None:
+            inertial parameters of the URDF without friction.
         progress: Function called with each step.
 
     Raises:
@@ -141,8 +141,8 @@ def _repeated(
     """Part of a certificate that can be computed from the data alone.
 
     Raises:
-        EstimationError: The estimate in the result's folder isn't what its recordings give, or its
-            verdict, judged again, is a failure.
+        EstimationError: The estimate in the folder differs from the one computed from its
+            recordings, or its repeated verdict is *fail*.
     """
     by_role = paths_by_role(listed)
     places = {
@@ -295,7 +295,7 @@ def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
 
 
 def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:
-    """Path of the file: the stated one, or beside the certificate, or in the folder with data."""
+    """Path of the file: the stated path, or the folder of the certificate, or the folder with data."""
     name = Path(file["path"]).name
     places = [] if data is None else sorted(data.rglob(name))
     if len(places) > 1:  # recordings of one name in several folders

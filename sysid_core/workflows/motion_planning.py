@@ -81,7 +81,7 @@ def plan(
 
     Raises:
         SysIdError: The robot is unknown, settings contradict each other, or no motion respects the
-            limits, which are named.
+            limits; the message lists them.
     """
     common = settings.common
     model = (
@@ -157,7 +157,7 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     et al. 2022) and the errors of an ordinary sensor, without knowledge of the shape.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Frame of the sensor.
         trajectory: The motion.
     """

@@ -71,7 +71,7 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
         path: The YAML file.
         namespace: Prefix of all nodes' names and of relative topics; bags and results go to folders
             of this name.
-        common: Parameters of every node that win over the file's.
+        common: Parameters for all nodes, which override those in the file.
 
     Raises:
         SysIdError: An unknown section, topic or parameter, or a value of the wrong kind.
@@ -94,13 +94,13 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
 
 
 def _checked(schema: type, name: str, value: Any) -> Any:
-    """Checked value of a parameter of a node, or of a parameter that every node has."""
+    """Checked value of a parameter of one node, or of a parameter that all nodes have."""
     own = name in {field.name for field in dataclasses.fields(schema)}
     return check(schema if own else CommonConfig, name, value)
 
 
 def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
-    """Require that the bags and results of two robots go to different folders."""
+    """Raise an error unless each robot writes its bags and results to a folder of its own."""
     defaults = {field.name: field.default for field in dataclasses.fields(schema)}
     if namespace and "directory" in defaults:
         folder = Path(values.get("directory", defaults["directory"]))
@@ -108,7 +108,7 @@ def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
 
 
 def _read(path: Path) -> _File:
-    """Content of a bringup file, checked against its schema; ROS parameter files are accepted, too."""
+    """Content of a bringup file, checked against its schema; ROS parameter files are also accepted."""
     raw = _FILE.read_yaml(path)
     if not isinstance(raw, dict) or not any(
         isinstance(section, dict) and _ROS in section for section in raw.values()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SROS2 policy of running nodes: each node gets exactly the permissions that it uses.
+"""SROS2 policy of running nodes, which gives each node exactly the permissions that it uses.
 
 Call `python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` (or `left/NODE` in the
 namespace left) while the nodes run and work, because clients and subscriptions that nodes create on
-demand are visible only then.
-Besides the nodes there are three enclaves for people: `operator` moves the robot and records,
-`engineer` changes limits and states of the nodes but moves nothing, `monitor` only listens.
+demand are visible only then. The policy also has three enclaves for people: `operator` moves the
+robot and records, `engineer` changes limits and states of the nodes but moves nothing, and `monitor`
+only subscribes.
 """
 
 from __future__ import annotations

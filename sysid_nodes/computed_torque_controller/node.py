@@ -44,7 +44,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._listens = False  # to set points
 
     def configure(self) -> None:
-        """Create the topics and the service; the robot description may arrive later."""
+        """Create topics and service; the robot description may arrive later."""
         self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", 10)
         self._state = self.create_publisher(String, "~/parameters_in_use", LATCHED)
         self.create_service(Trigger, "~/use_identified", self._on_use)

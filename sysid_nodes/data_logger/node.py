@@ -25,7 +25,7 @@ _SWITCH_S = 0.0005  # the writing thread gives way so soon
 
 
 class DataLoggerNode(ManagedNode):
-    """Node that filters live streams, records raw ones, and counts all messages."""
+    """Node that filters live streams, records the raw streams, and counts all messages."""
 
     Config = DataLoggerConfig
 
@@ -53,7 +53,7 @@ class DataLoggerNode(ManagedNode):
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Filter the joints of this robot."""
+        """Start to filter the joints of this robot."""
         if self.recorder is not None:
             self.recorder.description = model.urdf_xml
         self.filtering.use_joints(model.joint_names)
@@ -130,7 +130,7 @@ def _topic_and_type(text: str) -> tuple[str, str]:
     """Topic and type of the position targets; "" if none are to be recorded.
 
     Raises:
-        ParameterError: It has another form, or the type isn't installed.
+        ParameterError: The text has another form, or the message type is not installed.
     """
     topic, kind, *more = [*text.split(), "", ""]
     if any(more) or bool(topic) != bool(kind):

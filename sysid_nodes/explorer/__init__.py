@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node that moves a robot until its parameters are known as accurately as requested."""
+"""Node that moves a robot until its parameters are known with the requested accuracy."""
 
 from sysid_nodes.explorer.action import ExplorerConfig
 

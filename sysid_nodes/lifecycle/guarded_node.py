@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node that survives errors in callbacks: they are reported instead of raised."""
+"""Node that reports errors in callbacks instead of raising them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
 
     Args:
         callback: Callback of a subscription, timer or service.
-        report: Called with the error; returns what a caller of a service is answered.
+        report: Function that is called with the error, and returns the answer to the caller of a
+            service.
     """
     if inspect.iscoroutinefunction(callback):
 
@@ -76,8 +77,8 @@ _LOG_AGAIN_S = 5.0
 class GuardedNode(LifecycleNode):
     """Node in which an error of a callback becomes a throttled log message and a diagnostic.
 
-    Publishers and subscriptions have no event callbacks, and actions are never destroyed: see
-    `Actions` for what both would do to the process.
+    Publishers and subscriptions have no event callbacks, and actions are never destroyed, because
+    either could end the process (see `Actions`).
 
     Attributes:
         health: Diagnostics of the node.

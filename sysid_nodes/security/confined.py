@@ -41,7 +41,7 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
     Args:
         folder: The configured folder.
         name: Requested path, relative to the folder.
-        what: Name of the kind of file for the error message.
+        what: Kind of file, for the error message.
 
     Raises:
         PathError: The path is absolute, leaves the folder, or contains invalid characters.
@@ -59,7 +59,7 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def below(folder: str | Path, name: str) -> str:
-    """Return the path relative to the folder that it lies below; other names are returned
+    """Return the path relative to the folder; names that are not below the folder are returned
     unchanged.
     """
     root = _real(folder)
@@ -70,13 +70,13 @@ def below(folder: str | Path, name: str) -> str:
 
 
 def _is_seen_below(folder: str | Path, name: str) -> bool:
-    """True if a path from the working directory lies below a folder."""
+    """True if a path relative to the working directory lies below a folder."""
     return below(folder, (seen := str(Path.cwd() / name))) != seen
 
 
 def existing_inside(folder: str | Path, name: str, what: str) -> Path:
     """Return the existing regular file or folder below a permitted folder; absolute paths, and
-    those seen from the working directory of the node, are accepted.
+    paths relative to the working directory of the node, are accepted.
 
     Raises:
         PathError: The path is not permitted, does not exist, or is a pipe or device.

@@ -45,11 +45,11 @@ class SpeedScaling:
         """Store a received percentage with its arrival time [s].
 
         Raises:
-            SysIdError: It is no percentage.
+            SysIdError: The value is not a percentage.
         """
         if not math.isfinite(percent) or not 0.0 <= percent <= 100.5:
             raise SysIdError(
-                f"{self.topic} says {percent} %, which is not a valid speed scaling.",
+                f"{self.topic} reports {percent} %, which is not a valid speed scaling.",
                 remedy="Give the topic with the driver's speed scaling in per cent.",
             )
         self._seen = (min(percent / 100.0, 1.0), now)
@@ -68,7 +68,7 @@ class RobotState:
     that a driver does not measure are computed from its positions.
 
     Args:
-        now: Clock for messages without a stamp [s].
+        now: Function that returns the current time, for messages without a stamp [s].
         has_torques: True if the efforts are torques.
     """
 
@@ -119,7 +119,7 @@ class RobotState:
 
     @property
     def has_wrench(self) -> bool:
-        """True if a force-torque sensor has measured."""
+        """True if a wrench has been received."""
         return self._wrench is not None
 
     def begin(self) -> None:

@@ -140,7 +140,7 @@ def test_json_with_a_key_twice_or_no_json_is_refused(tmp_path: Path) -> None:
         (5, "it is 5, expected a mapping"),
         ({}, "it is not of schema x/1, but of None"),
         ({"schema": "x/2"}, "it is not of schema x/1, but of 'x/2'"),
-        ({"schema": "x/1", "efort": {}}, "it has a key 'efort' that means nothing .write `effort`"),
+        ({"schema": "x/1", "efort": {}}, "it has an unknown key 'efort' .write `effort`"),
         ({"schema": "x/1", "effort": {"columns": [1, 2.5]}}, r"`effort.columns\[1\]` is 2.5"),
         ({"schema": "x/1", "effort": {"columns": [], "gain": [True]}}, r"`effort.gain\[0\]`"),
         ({"schema": "x/1", "effort": {}}, "`effort.columns` is missing"),

@@ -51,11 +51,13 @@ def unit_step(order: int) -> tuple[Array, Array]:
     Returns:
         Matrices F and Q for unit spectral density, shape (order + 1, order + 1) each.
     """
-    from filterpy.common import Q_continuous_white_noise, kinematic_state_transition  # heavy
-
-    F = kinematic_state_transition(order, 1.0)
-    Q = Q_continuous_white_noise(order + 1, dt=1.0, spectral_density=1.0)
-    return np.ascontiguousarray(F, dtype=float), np.ascontiguousarray(Q, dtype=float)
+    n = range(order + 1)
+    F = [[1.0 / math.factorial(j - i) if j >= i else 0.0 for j in n] for i in n]
+    # Q is the integral of the products of the states' responses to an impulse s seconds ago:
+    # s^d / d! of the state with d = order - i.
+    d = [order - i for i in n]
+    Q = [[1.0 / (math.factorial(i) * math.factorial(j) * (i + j + 1)) for j in d] for i in d]
+    return np.array(F), np.array(Q)
 
 
 @cache
@@ -114,7 +116,7 @@ class NoiseLevels:
         measurement_sd: Standard deviation of a sample [unit].
         density: Spectral density of the white noise that drives the highest derivative:
             jerk for positions [rad²/s⁵], second derivative for efforts and wrenches [unit²/s³].
-        rate_sd: Standard deviation of a measured rate [unit/s]; None if rates aren't measured.
+        rate_sd: Standard deviation of a measured rate [unit/s]; None if rates are not measured.
     """
 
     measurement_sd: Array
@@ -198,7 +200,9 @@ class NoiseEstimator:
         self._recent[:, signal] = 0.0
 
     def update(self, dt: float, z: Array) -> None:
-        """Process the values `z`, shape (n,), `dt` seconds after the last."""
+        """Process the values `z`, shape (n,), which were measured `dt` seconds after the previous
+        ones.
+        """
         if self._since_start == 0:
             sd = np.array([1.0, *(_START_SD / dt ** np.arange(1, self._order + 1))])
             self._P[:] = np.diag(np.square(sd))
@@ -224,7 +228,7 @@ class NoiseEstimator:
         """Return the most likely noise levels so far.
 
         Raises:
-            SignalError: Too few samples.
+            SignalError: There are too few samples.
         """
         if self._weight < 1.0:
             raise SignalError(
@@ -243,7 +247,7 @@ class NoiseEstimator:
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
     def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
-        """Return the joints whose last samples show much more motion than their filter assumes,
+        """Return the signals whose last samples contain much more motion than their filter assumes,
         each with a better filter of the bank.
 
         Args:
