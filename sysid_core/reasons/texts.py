@@ -179,8 +179,8 @@ TEXTS: Mapping[str, Text] = {
         " single error of the data explains the difference." + _EVIDENCE,
         "Give the URDF that belongs to the recording; check the lengths, axes, zeros and order of its"
         " joints.",
-        "A general serial arm, or one of which several joints have other zeros or directions than in the"
-        " URDF, explains the efforts better.",
+        "An arm of which several joints have other zeros or directions than in the URDF explains the efforts"
+        " better.",
     ),
     "load-comes-or-goes": Text(
         "Load change during the recording",
