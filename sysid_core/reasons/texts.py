@@ -69,7 +69,8 @@ _LEFT_REMEDY = (
     " for residuals at high frequency check the delay (--delay auto) and noise."
 )
 _MORE = (
-    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, and record it."
+    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, for a closed chain with"
+    " `sysid plan loops`, and record it."
 )
 
 TEXTS: Mapping[str, Text] = {
