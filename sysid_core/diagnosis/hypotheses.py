@@ -170,14 +170,17 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     some += [h for j in used for h in conventions(samples, int(j))]
     some += [lag_fault(k) for k in range(len(LAGS))]
     some += [clock_fault(factor) for factor in _CLOCKS]
+    tools = tool_masses(samples.model)
+    lightest = min(tools, key=abs)  # which friction's drift resembles
     some += [
         Hypothesis(
             Fault.TOOL_CHANGE, "load-comes-or-goes", {"share": x}, tool=mass, amount=float(x)
         )
         for x in _CHANGES
-        for mass in tool_masses(samples.model)
+        for mass in tools
+        if abs(mass) > abs(lightest)
     ]
-    some += [tool_fault(mass) for mass in tool_masses(samples.model)]
+    some += [tool_fault(mass) for mass in tools]
     some += [mass_fault(samples.model, factor) for factor in _FACTORS]
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [
