@@ -229,7 +229,7 @@ def describe(
         identification: Identified robot.
         fitted: Runs of the fit, over which friction is projected.
         judged: Runs on which robot and file are compared.
-        predictions: Predictions by the identified robot, one for each of these runs.
+        predictions: Predictions by the identified robot, one for each run.
         held_out: True if these runs were not fitted.
     """
     model = identification.model

@@ -245,8 +245,8 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
     Args:
         time: Increasing times of the samples, shape (K,) [s].
         q: Joint positions, shape (K, n) [rad or m].
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         t: Times of the result, shape (...) [s], limited to those of the samples.
 
     Returns:
