@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rqt with robot_sysid's panels, and PlotJuggler where it is installed: ros2 launch robot_sysid monitor.launch.py"""
+"""rqt with the panels of robot_sysid, and PlotJuggler if installed: ros2 launch robot_sysid monitor.launch.py"""
 
 import os
 import shutil
@@ -43,7 +43,9 @@ def start(context: LaunchContext) -> list:
 def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
-            DeclareLaunchArgument("namespace", default_value="", description="of the nodes"),
+            DeclareLaunchArgument(
+                "namespace", default_value="", description="Namespace of the nodes"
+            ),
             OpaqueFunction(function=start),
         ]
     )

@@ -169,7 +169,7 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known"
+        "drives.gain [N m/A] with its source; unknown gains are estimated from a run with a known"
         " load:"
         " sysid identify … --loaded RECORDING --load-mass KG."
     ]

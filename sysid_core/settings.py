@@ -94,7 +94,7 @@ def build_settings(
     """Return the settings from values by name, including nested dataclasses.
 
     Args:
-        kind: Dataclass.
+        kind: Dataclass of the settings.
         given: Values by name, or the result of `plain_settings`; unknown names are ignored, and
             None stands for the default.
         places: Present paths of files, by their paths in `given`.

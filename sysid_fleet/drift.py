@@ -36,8 +36,8 @@ def run_length(k: float, h: float, clip: float = CLIP) -> float:
     Brook & Evans (1972), eq. (2): `(I - Q)^-1 1` of the chain of the sum's states.
 
     Args:
-        k: Reference value.
-        h: Threshold.
+        k: Reference value of the CUSUM [standard deviations].
+        h: Threshold of the CUSUM [standard deviations].
         clip: Limit of the residuals; larger ones are set to it, as in `monitor`.
     """
     width = h / (_STATES - 0.5)
@@ -55,7 +55,7 @@ def threshold(k: float, length: float, freedom: float = np.inf) -> float:
     """Return the threshold of a cumulative sum (CUSUM) for a given mean rate of false alarms.
 
     Args:
-        k: Reference value.
+        k: Reference value of the CUSUM [standard deviations].
         length: Mean number of estimates between false alarms.
         freedom: Degrees of freedom of the standard deviation by which the residuals are divided;
             rounded down to a step of 0.1.

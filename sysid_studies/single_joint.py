@@ -55,7 +55,7 @@ def varying_parts(
     Args:
         chain: Arm as a serial chain.
         constants: Constants of all bodies, shape (..., n, 10), see `MinimalConstants.all_constants`.
-        q: Joint positions, shape (n,).
+        q: Joint positions, shape (n,) [rad or m].
 
     Returns:
         l, shape (..., n, 3), and V, shape (..., n, 3, 3).
@@ -147,8 +147,8 @@ def composite_inverse_dynamics(
         chain: Arm as a serial chain.
         constants: Constants of all bodies, shape (n, 10).
         q: Joint positions, shape (n,) [rad].
-        v: Joint velocities, shape (n,).
-        a: Joint accelerations, shape (n,).
+        v: Joint velocities, shape (n,) [rad/s].
+        a: Joint accelerations, shape (n,) [rad/s^2].
 
     Returns:
         Shape (n,) [N m or N].
@@ -207,12 +207,13 @@ def single_joint_rows(
 
     Args:
         minimal: The b minimal constants.
-        posture: Positions of all joints, shape (n,); that of the moving joint is replaced by `q`.
+        posture: Positions of all joints, shape (n,) [rad or m]; that of the moving joint is
+            replaced by `q`.
         moving: Index of the joint that moves.
         observed: Index of the joint whose torque is observed; not before the moving joint.
         q: Positions of the moving joint, shape (K,) [rad or m].
-        v: Velocities of the moving joint, shape (K,).
-        a: Accelerations of the moving joint, shape (K,).
+        v: Velocities of the moving joint, shape (K,) [rad/s or m/s].
+        a: Accelerations of the moving joint, shape (K,) [rad/s^2 or m/s^2].
 
     Returns:
         Shape (K, b).
@@ -261,7 +262,7 @@ def visible_constants(
         chain: Arm as a serial chain.
         moving: Index of the joint that moves.
         observed: Index of the joint whose torque is observed; not before the moving joint.
-        posture: Positions of all joints, shape (n,).
+        posture: Positions of all joints, shape (n,) [rad or m].
     """
     j = observed + 1
     pair = f"joint {moving + 1} ({chain.joint_names[moving]}) and joint {j}"

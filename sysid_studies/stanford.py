@@ -183,7 +183,7 @@ def stanford_study(rng: np.random.Generator, n_random: int = 100) -> StanfordStu
 
     Args:
         rng: Random generator of the motions for the final check.
-        n_random: Number of these motions.
+        n_random: Number of motions in the final check.
     """
     model = load_robot("stanford")
     minimal = minimal_constants(model)

@@ -13,6 +13,8 @@ the next step's velocity, which noise changes while a joint is at rest. `best`: 
 bias, fitted by least squares to the efforts of the validation recordings; no file with these bodies
 and terms can have a smaller error. `soft`: fitted likewise with all terms of MuJoCo's joints:
 friction smoothed as in the model, so that the joints creep, and damping of third order.
+`slip`: likewise, with ten elements of Coulomb friction on springs at each joint in addition (Maxwell
+slip), a bound for friction with memory that does not depend on the load.
 """
 
 from __future__ import annotations
@@ -47,8 +49,11 @@ from sysid_core.workflows import ArmData, IdentifiedArm, identify_data
 Torques = Callable[[Array, Array, Array], Array]  # q, v, a of one gapless motion, (K, n) to (K, n)
 BEST = ("sign", "v", "a", "one")
 SOFT = ("soft", "v", "v |v|", "v^3", "a", "one")
-NON_NEGATIVE = ("sign", "soft", "v", "a")
-COLUMNS = ("inside", "c", "mjcf", "terms", "best", "soft", "urdf", "sdf")
+# [rad] positions over which the springs of the elements yield: from an encoder's step to a degree.
+YIELD = {f"slip {x:.0e}": x for x in np.geomspace(2e-5, 2e-2, 10).tolist()}
+SLIP = ("sign", *SOFT, *YIELD)
+NON_NEGATIVE = ("sign", "soft", "v", "a", *YIELD)
+COLUMNS = ("inside", "c", "mjcf", "terms", "best", "soft", "slip", "urdf", "sdf")
 
 
 def arm_of(name: str) -> RealArm:
@@ -97,6 +102,18 @@ class Mujoco:
         """Torques of the bodies with the file's armature, damping and frictionloss."""
         own = self.friction * np.sign(v) + self.damping * v + self.armature * a
         return self.bodies(q, v, a) + own
+
+
+def slipping(width: float) -> Torques:
+    """Share of its friction that a spring before a Coulomb friction transmits, -1 to 1."""
+
+    def torques(q: Array, v: Array, a: Array) -> Array:
+        out = np.zeros_like(q)
+        for k, step in enumerate(np.diff(q, axis=0) / width):
+            out[k + 1] = np.clip(out[k] + step, -1.0, 1.0)
+        return out
+
+    return torques
 
 
 def compiled(source: Path, n: int) -> Torques:
@@ -214,10 +231,12 @@ def errors_of(found: IdentifiedArm, files: Mapping[str, Path]) -> dict[str, floa
         "v^3": lambda q, v, a: v**3,
         "a": lambda q, v, a: a,
         "one": lambda q, v, a: np.ones_like(v),
+        **{name: slipping(width) for name, width in YIELD.items()},
     }
     table = _tabled(found, readers | regressors)
     predicted = {key: table[key] for key in ("inside", *readers)}
-    predicted |= {"best": _best(table, BEST), "soft": _best(table, SOFT)}
+    bounds = {"best": BEST, "soft": SOFT, "slip": SLIP}
+    predicted |= {name: _best(table, terms) for name, terms in bounds.items()}
     norm = np.linalg.norm(table["measured"])
     return {k: float(np.linalg.norm(table["measured"] - x) / norm) for k, x in predicted.items()}
 
@@ -248,7 +267,9 @@ def _best(table: Mapping[str, Array], terms: Sequence[str]) -> Array:
     lower = [0.0 if term in NON_NEGATIVE else -np.inf for term in terms]
     for j in range(out.shape[1]):
         A = np.stack([table[term][:, j] for term in terms], axis=1)
-        out[:, j] += A @ lsq_linear(A, table["measured"][:, j] - out[:, j], (lower, np.inf)).x
+        size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        rest = table["measured"][:, j] - out[:, j]
+        out[:, j] += A / size @ lsq_linear(A / size, rest, (lower, np.inf)).x
     return out
 
 

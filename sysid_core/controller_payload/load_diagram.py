@@ -18,7 +18,7 @@ class LoadDiagram:
 
     Attributes:
         distance: Distances of the centre of mass from the flange, increasing, shape (K,) [m].
-        mass: Permissible masses at these distances, shape (K,) [kg]; zero beyond the last corner.
+        mass: Permissible masses at the distances, shape (K,) [kg]; zero beyond the last corner.
     """
 
     distance: Array

@@ -152,7 +152,7 @@ def evidence(
         thorough: True to include the small errors of every arm.
         exact: True to assume the total mass of the description, so that a common factor is
             detected.
-        motion: Regressor of these samples, if already computed; None: computed anew.
+        motion: Regressor of the samples, if already computed; None: compute it.
     """
     model = samples.model
     motion = motion or Motion(samples)
@@ -277,8 +277,8 @@ def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> A
 
 
 def tool_masses(model: RobotModel) -> tuple[float, ...]:
-    """Return masses of tools and hands [kg] that a robot may have in excess of its description, or,
-    negative, may lack: at most the mass of the last link.
+    """Return masses of tools and hands [kg] that may be missing in the robot description
+    (positive), or on the robot (negative, at most the mass of the last link).
     """
     arm = float(np.sum(np.abs(model.pi[:, 0])))
     masses = [share * arm for share in _TOOL_MASSES]
@@ -322,7 +322,8 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
     """Regressor columns of springs, (K, n, n), and of drives that move both a joint and the joint
     before it, (K, n, 6 (n - 1)).
 
-    A belt that runs along a link gives its drive the sum or difference of both joints' angles.
+    If a joint is driven by a belt along the previous link, the drive's angle is the sum or
+    difference of the angles of both joints.
     """
     K, n = samples.q.shape
     size = samples.size

@@ -65,7 +65,8 @@ class Nearest:
     Attributes:
         u: Time of the nearest sample of the motion [s].
         distance: Largest distance of a joint from this sample [rad or m].
-        rate: Velocity of the robot along the motion, as a share of that sample's velocity.
+        rate: Velocity of the robot along the motion, relative to the velocity of the nearest sample
+            [-].
     """
 
     u: float

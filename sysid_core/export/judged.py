@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import Identification, predicted_efforts
+from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.projection import Projections, projections
 from sysid_core.export.targets import Target
-from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
+from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of, with_meshes
 from sysid_core.robot import Array, DriveTrain, is_physically_consistent
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import Recording
@@ -201,6 +203,16 @@ class Description:
     xml: str
     error: ExportedError
 
+    def in_folder(self, folder: Path, places: Sequence[Path]) -> str:
+        """Return the URDF text for a file in a folder: mesh files with relative names are found
+        from there.
+
+        Args:
+            folder: Folder of the file.
+            places: Folders searched for meshes.
+        """
+        return with_meshes(self.xml, MeshFolder(folder, places, ()).name_of_original)
+
 
 def describe(
     identification: Identification,
@@ -217,7 +229,7 @@ def describe(
         identification: Identified robot.
         fitted: Runs of the fit, over which friction is projected.
         judged: Runs on which robot and file are compared.
-        predictions: Predictions by the identified robot, one for each of these runs.
+        predictions: Predictions by the identified robot, one for each run.
         held_out: True if these runs were not fitted.
     """
     model = identification.model

@@ -50,7 +50,7 @@ class Projection:
         model: Robot with the identified inertial parameters.
         friction: Friction terms that the format supports, and the drives that convert torques to
             recorded efforts.
-        values: Parameters of these terms, shape (p,), in the order of `friction.names`.
+        values: Friction parameters, shape (p,), in the order of `friction.names`.
         lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
     """
 

@@ -204,6 +204,6 @@ def _clause(error: ErrorDetails) -> str:
     if kind in ("literal_error", "enum"):
         return f"is {shown}, expected {context['expected']}"
     if given == "?":
-        return "is still '?': fill it in"
+        return "is still '?': replace it with a value"
     wanted = _WANTED.get(kind) or error["msg"].replace("Input should be", "expected")
     return f"is {shown}, {wanted}"

@@ -245,15 +245,15 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
     Args:
         time: Increasing times of the samples, shape (K,) [s].
         q: Joint positions, shape (K, n) [rad or m].
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         t: Times of the result, shape (...) [s], limited to those of the samples.
 
     Returns:
         Interpolated q, v and a, shape (..., n) each.
     """
-    at: Array = np.clip(np.asarray(t, dtype=float), time[0], time[-1])
-    k = np.clip(np.searchsorted(time, at) - 1, 0, len(time) - 2)
+    at: Array = np.minimum(np.maximum(np.asarray(t, dtype=float), time[0]), time[-1])
+    k = np.minimum(np.maximum(time.searchsorted(at) - 1, 0), len(time) - 2)
     h = (time[k + 1] - time[k])[..., None]
     x = (at - time[k])[..., None] / h
     v_t = (1 - x) * v[k] + x * v[k + 1]

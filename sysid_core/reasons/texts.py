@@ -631,7 +631,7 @@ TEXTS: Mapping[str, Text] = {
     "export-loses": Text(
         "Exported file with missing terms",
         "The error of {file} in other software is {exported:.2f} % of the efforts, {rise:.1f} times that of"
-        " the identified model ({inside:.2f} %), because the format has no field for {lost}.",
+        " the identified model ({inside:.2f} %), because the format lacks these terms of friction and drives: {lost}.",
         "Use `sysid export --to mjcf` or `--to c`, which support more terms.",
         "A URDF supports two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",
@@ -690,6 +690,24 @@ TEXTS: Mapping[str, Text] = {
         " with a part of the load, and a load compensated by the controller. They are compared by their"
         " evidence. Another mass is less than 20 times less likely, and the standard deviation covers all"
         " of them.",
+        "payload_identification.md",
+    ),
+    "wrench-gravity": Text(
+        "Gravity",
+        "According to the wrench, the direction of gravity in the base differs from the description: ({written})"
+        " m/s². The load was identified with this gravity.",
+        "If the base is mounted in this way, give --gravity {written}. Otherwise, check the orientations,"
+        " and that no other force acts on the load.",
+        "The hypothesis of another gravity explains the wrench best. In motion, other forces can have the"
+        " same effect, so the result must not be used.",
+        "payload_identification.md",
+    ),
+    "wrench-departures": Text(
+        "Description",
+        "Only several errors of the description together explain the wrench: {errors}",
+        "Check frame, orientations and gravity, and that no other force acts on the load.",
+        "A single error of the description is detected and corrected. Several errors at once more likely indicate"
+        " a cause that is not among the hypotheses.",
         "payload_identification.md",
     ),
     "no-body": Text(
@@ -945,7 +963,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-untold": Text(
         "Unchecked conventions",
-        "Gravity does not determine the {other} of {joint}.",
+        "The gravity load does not determine these conventions of {joint}: {other}.",
         "Compare a posture of the robot with the URDF by eye.",
         "The gravity torque on the joint is too small; a joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",

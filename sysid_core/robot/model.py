@@ -181,7 +181,7 @@ class RobotModel:
         digest = urdf_digest(text)
         return cls(name=model.name, pin_model=model, urdf_hash=digest, urdf_xml=text)
 
-    @property
+    @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, parents before children (pinocchio's order)."""
         return tuple(self.pin_model.names)[1:]

@@ -48,8 +48,8 @@ def read_recordings(
         degrees: True for angles in degrees.
         percent: True for positions in the scale of LeRobot: share of the range of each joint, -100
             to 100 (0 to 100 for grippers).
-        calibration: Calibration file (JSON) of LeRobot with these ranges; None: the limits in the
-            URDF.
+        calibration: Calibration file (JSON) of LeRobot with the joint ranges; None: use the limits
+            in the URDF.
 
     Raises:
         SignalError: A file cannot be read, or does not contain a requested motion.
@@ -253,7 +253,9 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
         if missing:
             if motion == "" and len(motions) > 1:
                 continue  # facts beside the motions, such as the joints' names
-            raise KIND.refusal(path, f"'{label}' has no {', '.join(missing)}: {sorted(have)}")
+            raise KIND.refusal(
+                path, f"'{label}' lacks {', '.join(missing)}; it contains {sorted(have)}"
+            )
         arrays = KIND.read_npz(path, {have[name] for name in keys.values() if name})
         listed = have.get("joints") or ("joints" if "joints" in names else None)
         joints = tuple(map(str, KIND.read_npz(path, [listed])[listed])) if listed else ()

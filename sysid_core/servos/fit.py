@@ -94,7 +94,7 @@ class JointFit:
     Attributes:
         values: Values of the free terms.
         sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
-        data: Effective number of independent data in these samples.
+        data: Effective number of independent samples.
         priors: Prior distributions of the terms.
         cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
     """

@@ -48,10 +48,10 @@ class TermFacts:
     Attributes:
         unit: Unit of the value, for a revolute joint.
         meaning: Description of the term.
-        start: Value at which a search for it begins: the size that hobby servos and the drives of
-            small legged robots have; the search ends within the data's deviation from any of them.
-            Where torques count, their unit is the largest that gravity puts on a joint of the robot:
-            strong arms' servos sag as little as weak ones'.
+        start: Initial value of the search, typical of hobby servos and of the drives of small
+            legged robots. The result depends on it by less than the standard deviation. Torques are
+            relative to the largest gravity torque on a joint of the robot, since the servos of
+            strong and of weak arms deflect equally.
         scale: Change of the value that changes the position noticeably.
         spread: Standard deviation of the prior about the start, from such drives. Data of more than
             a few time blocks have more weight than the prior, which only determines the terms that

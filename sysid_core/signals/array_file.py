@@ -66,20 +66,31 @@ def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the columns of shape (K,); arrays (K, n) become `name.0`, …; non-numeric ones are
-    omitted.
+    """Return the columns of shape (K,); arrays (K, n) and (K, m, n) become `name.0`, …, also where
+    their last axis is that of the samples; non-numeric ones are omitted.
     """
+    stored = {name: _numbers(values) for name, values in arrays.items()}
+    count = max((len(array) for array in stored.values() if array.ndim == 1), default=0)
     out: dict[str, Array] = {}
-    for name, values in arrays.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" or not array.size:
+    for name, array in stored.items():
+        if array.dtype.kind not in "biuf" or not array.size or array.ndim not in (1, 2, 3):
             continue
-        array = array.squeeze() if array.ndim == 2 and 1 in array.shape else array
+        if array.shape[0] < array.shape[-1] == count:  # such as MATLAB's 4x4xK
+            array = np.moveaxis(array, -1, 0)
         if array.ndim == 1:
             out[name] = array
-        elif array.ndim == 2:
-            out |= {f"{name}.{k}": array[:, k] for k in range(array.shape[1])}
+        else:
+            rows = array.reshape(len(array), -1)
+            out |= {f"{name}.{k}": rows[:, k] for k in range(rows.shape[1])}
     return out
+
+
+def _numbers(values: Any) -> Array:
+    """Array without axes of length 1; lists of numbers in a column of Parquet become rows."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and len({np.shape(row) for row in array}) == 1:
+        array = np.array([np.asarray(row) for row in array])
+    return array.squeeze() if array.ndim == 2 and 1 in array.shape else array
 
 
 def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:

@@ -238,7 +238,7 @@ class ColumnFile(FileSchema):
 
 
 _KIND = FileKind(
-    "column map", "`sysid init RECORDING --robot URDF` writes one to start from.", SignalError
+    "column map", "`sysid init RECORDING --robot URDF` writes a template.", SignalError
 )
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 

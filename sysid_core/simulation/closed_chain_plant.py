@@ -117,7 +117,7 @@ class ClosedChainPlant(MujocoStepper):
 
         Args:
             q: Positions, of the actuated joints (n_a,) or of all (n,).
-            v: Velocities of all joints, shape (n,); None: at rest.
+            v: Velocities of all joints, shape (n,) [rad/s or m/s]; None: at rest.
         """
         q = np.asarray(q, dtype=float)
         if q.shape == (self.chain.n_actuated,) and self.chain.passive:

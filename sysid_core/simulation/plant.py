@@ -201,8 +201,8 @@ class MujocoPlant(MujocoStepper):
 
         Args:
             q_d: Desired positions, shape (n,) [rad or m].
-            v_d: Desired velocities, shape (n,).
-            a_d: Desired accelerations, shape (n,).
+            v_d: Desired velocities, shape (n,) [rad/s or m/s].
+            a_d: Desired accelerations, shape (n,) [rad/s^2 or m/s^2].
         """
         data = self.mj_data
         a = (

@@ -102,8 +102,8 @@ class SimulatedRobot:
         Args:
             time: Increasing times since the start, shape (K,) [s].
             q: Positions, shape (K, n) [rad or m].
-            v: Velocities, shape (K, n); the last one zero.
-            a: Accelerations, shape (K, n).
+            v: Velocities, shape (K, n) [rad/s or m/s]; the last one zero.
+            a: Accelerations, shape (K, n) [rad/s^2 or m/s^2].
             delay_s: Time until the start [s]; negative: the trajectory has already begun.
 
         Raises:
@@ -193,7 +193,7 @@ class SimulatedRobot:
         return self.plant.step(self.plant.limited(self.plant.servo_effort(*self._desired(t))))
 
     def advance(self, duration_s: float) -> Measurement:
-        """Advance simulated time, and measure at its end."""
+        """Advance simulated time, and measure at the end of the interval."""
         end = self.plant.time + duration_s - 1e-9
         sample = self._step()
         while self.plant.time < end:

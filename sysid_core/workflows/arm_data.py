@@ -90,7 +90,7 @@ def load_recording(
             else f"'{path}' is a table and needs a column map.",
             remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
             if folder
-            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
+            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes a template.",
         )
     return read_table(path, columns)
 
@@ -165,7 +165,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     torques.
 
     Args:
-        model: The robot.
+        model: Robot model.
         columns: Column map with drive data; None: efforts are torques.
         gains: True if the gains must be known.
 

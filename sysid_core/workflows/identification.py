@@ -178,7 +178,8 @@ class IdentifiedArm:
         save_and_list(report, folder / "report.html")
         (folder / URDF).unlink(missing_ok=True)  # of another result
         if self.description is not None:
-            write_text(folder / URDF, self.description.xml)
+            places = mesh_places(self.inputs.get("robot", ""))
+            write_text(folder / URDF, self.description.in_folder(folder, places))
             files.append(URDF)
         if isinstance(self.fit, ArmFit) and self.fit.loaded is not None:
             path = folder / "columns.yaml"

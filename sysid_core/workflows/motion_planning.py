@@ -156,7 +156,7 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     et al. 2022) and the errors of an ordinary sensor, without knowledge of the shape.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Frame of the sensor.
         trajectory: The motion.
     """

@@ -71,7 +71,7 @@ class PlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FastPlanSettings(PlanSettings):
-    """Settings of fast motions, which use nearly the whole velocity limits."""
+    """Settings of fast motions, whose velocities nearly reach the limits."""
 
     velocity_share: float = 0.9
 

@@ -242,8 +242,9 @@ class TableSettings:
         wrench_columns: Wrench columns of a table: six, force then torque, separated by commas.
         joint_columns: Position columns of a table, in the order of the robot's joints.
         pose_columns: Pose columns of a table without a robot: the sensor in a base frame with z
-            upwards, as x,y,z and a quaternion or rotation vector, or the quaternion alone.
-        rotation: Format of the rotation columns: auto, xyzw, wxyz, rotvec, rpy.
+            upwards, as x,y,z and a rotation, the rotation alone (quaternion or 3x3 matrix), or a
+            4x4 matrix.
+        rotation: Format of the rotation columns: auto, xyzw, wxyz, rotvec, rpy, matrix.
         time_column: Time column of a table.
         rate: Sampling rate of a table without a time column [rows/s].
         still: Table of static postures, one per row.

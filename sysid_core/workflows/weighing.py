@@ -105,7 +105,7 @@ class WeighedRecording(Weighed):
     Attributes:
         recording: Path of the recording.
         run: Recorded streams.
-        model: The robot.
+        model: Robot model.
         weighing: Result of the default estimator (MAP).
         method: Name of the requested method.
         others: Estimates of the other methods, by method name.

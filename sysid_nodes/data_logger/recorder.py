@@ -208,7 +208,7 @@ class Recorder:
         if self.bag is None:
             return
         if self.bag.failure is not None:
-            self.close("it can't be written")
+            self.close("it cannot be written")
             return
         now, stale_s = self._node.now_ns(), self._node.config.stale_s
         # Of the time in which this node was held up itself, little counts: messages may be waiting.
@@ -286,7 +286,7 @@ class Recorder:
             response.message = "Nothing is being recorded: call ~/start first."
             return response
         response.path, response.messages = self.bag.path, self.bag.count
-        response.message = self.close("asked to")
+        response.message = self.close("on request")
         response.success = not response.message
         return response
 

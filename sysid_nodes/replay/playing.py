@@ -72,7 +72,7 @@ def replay(
         rate: Speed of the replay; 1 is real time.
         start_s: Time in the bag at which the replay begins [s].
         loop: Begin again at the end.
-        clock: Publish `/clock`.
+        clock: True to publish `/clock`.
         wait_s: Longest time to wait for subscribers of joint states and wrenches [s].
         listeners: Nodes whose subscriptions are awaited; if given, other subscribers are not
             awaited.

@@ -113,9 +113,9 @@ def predict_segments(
 
     Args:
         chain: Model to be tested.
-        rate_hz: Rate of the samples.
-        q_a: Measured actuated positions, shape (K, n_a).
-        v_a: Measured actuated velocities, shape (K, n_a).
+        rate_hz: Sampling rate [Hz].
+        q_a: Measured actuated positions, shape (K, n_a) [rad or m].
+        v_a: Measured actuated velocities, shape (K, n_a) [rad/s or m/s].
         effort: Torques, constant from each sample to the next, shape (K, n_a).
 
     Raises:

@@ -106,8 +106,8 @@ class TrackingRun:
         actuated: Names of the actuated joints.
         joint_names: Names of all joints.
         time: Times, shape (K,) [s].
-        q: Positions of all joints, shape (K, n).
-        v: Velocities of all joints, shape (K, n).
+        q: Positions of all joints, shape (K, n) [rad].
+        v: Velocities of all joints, shape (K, n) [rad/s].
         effort: Commanded efforts, constant from each sample to the next, shape (K, n_a) [N m].
         error: Desired minus actual positions of the actuated joints, shape (K, n_a) [rad].
         at_limit: Mask of the efforts at their limit, shape (K, n_a).

@@ -55,7 +55,7 @@ class ArmRun:
         causal: Wrench, with the motion from causal filters.
         smoothed: Wrench, with the motion from smoothed encoder readings.
         belief: Uncertainty of the smoothed motion.
-        true_wrench: Wrench without noise and sensor faults, shape (K, 6).
+        true_wrench: Wrench without noise and sensor faults, shape (K, 6) [N, N m].
     """
 
     causal: PayloadData

@@ -45,7 +45,7 @@ def arm_plan(model: RobotModel, frame: str) -> Trajectory:
         n_harmonics=5,
         n_starts=1,
         n_candidates=8,
-        n_iterations=30,
+        n_iterations=2,
         seed=1,
     ).trajectory
 

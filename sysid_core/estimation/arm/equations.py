@@ -141,7 +141,7 @@ class ArmEquations:
     """Filtered recordings of an open or closed chain, from which regressions are built.
 
     Attributes:
-        model: The robot.
+        model: Robot model.
         friction: Friction terms.
         processing: Sampling rates and cut-off frequencies.
         spans: Gapless spans of all recordings, with motion and torques.

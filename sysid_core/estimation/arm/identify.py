@@ -230,7 +230,7 @@ def identify(
     """Identify an open chain, or a closed one as its `DrivenRobot`, from one or several recordings.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recordings: Recordings of the same robot, fitted together.
         friction: Friction terms and drives.
         estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.

@@ -146,7 +146,7 @@ def prepare(
     """Return the filtered gapless spans of a recording, with the joints in the order of the robot.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recording: Joint states with declared efforts.
         friction: Friction model with the drives, which convert efforts to torques.
         processing: Sampling rates and cut-off frequencies.

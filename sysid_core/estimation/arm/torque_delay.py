@@ -232,7 +232,7 @@ def torque_delay(equations: ArmEquations) -> TorqueDelay:
     quarter of the shortest period.
 
     Args:
-        equations: Filtered recordings.
+        equations: Measurement equations of the filtered recordings.
     """
     few, rich, pi = _with_geared_friction(equations)
     found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), _ROUNDS)
@@ -248,7 +248,7 @@ def torque_lags(equations: ArmEquations) -> ArmLags:
     """Estimate the common delay and the delay of each joint together with the parameters.
 
     Args:
-        equations: Filtered recordings.
+        equations: Measurement equations of the filtered recordings.
     """
     common = torque_delay(equations)
     few, rich, pi = _with_geared_friction(equations)

@@ -176,7 +176,7 @@ def fit_arm(
     """Choose the settings that are not given, and identify the robot.
 
     Args:
-        model: The robot.
+        model: Robot model.
         runs: Recordings that are fitted together.
         friction: Friction terms and drives.
         settings: Given settings; all others are chosen by cross-validation. Velocities computed

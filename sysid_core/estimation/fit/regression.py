@@ -32,7 +32,7 @@ def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str]
 
     Args:
         squares: Mean square of every column of the friction regressor, shape (n, p).
-        tau: Measured torques, shape (K, n).
+        tau: Measured torques, shape (K, n) [N m or N].
         names: Names of the p parameters. The RMS of a column is at least 0.01 of the largest with
             the same symbol, because sensor noise is no motion; empty: no minimum.
 

@@ -24,7 +24,7 @@ def payload_torque_regressor(
     parameters in that frame.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Name of the link or frame that carries the body.
         q: Joint positions, shape (K, nv) [rad].
         v: Joint velocities, shape (K, nv) [rad/s].

@@ -219,7 +219,7 @@ def torque_streams(
     `PayloadFromTorques`.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recording: Joint states with declared efforts.
         friction: Friction model with the drives, which convert efforts to torques.
         processing: Sampling rates and cut-off frequencies.

@@ -165,7 +165,7 @@ class SplineMotion:
     """Motion of a robot's frame from smoothed joint positions, with correlated errors.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         splines: Splines of all joints, in the model's order.
         time: Stamps of the wrenches, shape (K,) [s].

@@ -31,7 +31,7 @@ def smoothed_payload_data(
     Use as `PayloadMAP(shape).fit(*smoothed_payload_data(...))`.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         joints: Encoder readings without filter.
         stamps_ns: Stamps of the wrenches, increasing, shape (K,) [ns].

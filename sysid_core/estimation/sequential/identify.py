@@ -277,7 +277,7 @@ class SequentialLeastSquares:
         Torques of joints at standstill are used only if all of them were measured behind the gears.
 
         Args:
-            model: The robot.
+            model: Robot model.
             recordings: Recordings to be fitted.
             unexcited: Treatment of constants that no step excites, 'refuse' or 'prior' (see
                 `Unexcited`).

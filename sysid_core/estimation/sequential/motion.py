@@ -103,7 +103,7 @@ def identify_sequentially(
     and `<label>:end`, those between the marks; otherwise, those with one moving joint.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recordings: Recordings of the same robot.
         friction: Friction terms and drives.
         estimator: Configured estimator.

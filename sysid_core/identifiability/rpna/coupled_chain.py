@@ -75,7 +75,7 @@ def parameter_rates(phi: Array) -> Array:
         phi: Free modes [v; omega], shape (n, 6).
 
     Returns:
-        Rates, shape (n, 10, 10).
+        Matrices that map the ten parameters to their rates, shape (n, 10, 10).
     """
     twist = np.zeros((len(phi), 4, 4))
     twist[:, :3, :3] = skew(phi[:, 3:])

@@ -116,7 +116,7 @@ def regroupings_of(base: BaseParameters, bodies: Sequence[str]) -> tuple[Regroup
         outer = list(dict.fromkeys(bodies[j] for j in others if bodies[j] != bodies[own]))
         parts = []
         if inner:
-            parts.append(f"felt only together with {', '.join(inner)} of {bodies[own]} itself")
+            parts.append(f"acts only together with {', '.join(inner)} of {bodies[own]} itself")
         if outer:
             parts.append(f"inertia transfer of {', '.join(outer)} into {bodies[own]}")
         meaning = "; ".join(parts) or "identifiable alone"

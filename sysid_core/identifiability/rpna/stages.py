@@ -77,7 +77,7 @@ def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
     that their spans are those of a ball joint.
 
     Args:
-        model: The robot.
+        model: Robot model.
 
     Returns:
         Steps of each joint: pose of the step's frame in the frame before (None: the same), and free
@@ -240,7 +240,7 @@ def build_layout(
     """Return the stages of a robot.
 
     Args:
-        model: The robot.
+        model: Robot model.
         gravity: Gravity in the base frame, shape (3,) [m/s^2]; zero: no gravity.
         rotors: Rotors of joints with one degree of freedom.
         mimic: Treatment of mimic joints: independent, or coupled to their leaders.

@@ -49,7 +49,8 @@ class Goal:
 
     Attributes:
         deviation: Requested standard deviation, relative to the natural size of a parameter [-].
-        names: Names of the base parameters that must reach this standard deviation; empty: all.
+        names: Names of the base parameters that must reach the requested standard deviation; empty:
+            all.
         longest: Largest total duration of all motions [s].
     """
 
@@ -193,8 +194,8 @@ class Explorer:
 
         Args:
             q: Joint positions at equal steps in the model's order, shape (K, n) [rad or m].
-            v: Joint velocities, shape (K, n).
-            a: Joint accelerations, shape (K, n).
+            v: Joint velocities, shape (K, n) [rad/s or m/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
             duration: Duration of motion that the samples represent [s].
         """
         if not len(q):  # nothing was played

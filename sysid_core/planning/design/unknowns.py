@@ -171,8 +171,8 @@ class Unknowns:
 
         Args:
             q: Joint positions at equal steps, shape (K, n) [rad or m].
-            v: Joint velocities, shape (K, n).
-            a: Joint accelerations, shape (K, n).
+            v: Joint velocities, shape (K, n) [rad/s or m/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
             duration: Duration of motion that the samples represent [s]; it counts as `duration /
                 correlation` independent samples.
         """

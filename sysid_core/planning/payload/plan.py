@@ -53,8 +53,8 @@ def payload_information(
         model: Robot model.
         frame: Frame of the force-torque sensor.
         q: Joint positions, shape (K, n) [rad or m].
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
 
     Returns:
         Information matrix, shape (10, 10), for the parameters in SI units.

@@ -33,8 +33,8 @@ class Move:
         label: Label of the move, such as `joint2 alone`.
         time: Times of the samples, shape (K,) [s].
         q: Positions of all joints, shape (K, n) [rad or m].
-        v: Velocities of all joints, shape (K, n).
-        a: Accelerations of all joints, shape (K, n).
+        v: Velocities of all joints, shape (K, n) [rad/s or m/s].
+        a: Accelerations of all joints, shape (K, n) [rad/s^2 or m/s^2].
     """
 
     joints: tuple[int, ...]

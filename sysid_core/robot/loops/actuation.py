@@ -271,7 +271,7 @@ def closure_state(
     Args:
         chain: Mechanism with loops.
         q: Joint positions of closed postures, shape (K, n) [rad or m].
-        v_a: Velocities of the actuated joints, shape (K, n_a).
+        v_a: Velocities of the actuated joints, shape (K, n_a) [rad/s or m/s].
         correct: True for one Newton step that removes the small closure error of a time step.
     """
     q = postures_of(chain, q)

@@ -96,8 +96,8 @@ class Loop:
         name: Name in messages.
         kind: Kind of closure. `point`: the two origins coincide (ball joint, 3 equations). `rod`:
             they keep a distance (1 equation). `weld`: the two frames coincide (6 equations).
-        a: First end.
-        b: Second end.
+        a: First attachment of the loop closure.
+        b: Second attachment of the loop closure.
         length: Length of the rod [m]; used by rods only.
     """
 

@@ -54,9 +54,9 @@ class FilteredJointStream(JointStream):
     """Filtered joint states with standard deviations.
 
     Attributes:
-        q_sd: Standard deviations of the positions, shape (K, n).
-        v_sd: Standard deviations of the velocities, shape (K, n).
-        a_sd: Standard deviations of the accelerations, shape (K, n).
+        q_sd: Standard deviations of the positions, shape (K, n) [rad or m].
+        v_sd: Standard deviations of the velocities, shape (K, n) [rad/s or m/s].
+        a_sd: Standard deviations of the accelerations, shape (K, n) [rad/s^2 or m/s^2].
         effort_sd: Standard deviations of the efforts, shape (K, n); None if not measured.
     """
 

@@ -319,10 +319,10 @@ def find_outliers(
         x: States of order 2, shape (n or more, 3).
         P: Covariances, shape (n or more, 3, 3).
         noise_sd: Standard deviation of the noise of a measurement, shape (n or more,).
-        q: Measured positions, shape (n,).
+        q: Measured positions, shape (n,) [rad or m].
         dt: Time since the states [s].
         period: Previous time step [s].
-        expected: Output: expected positions, shape (n,).
+        expected: Output: expected positions, shape (n,) [rad or m].
         far: Output: mask of the positions too far from them, shape (n,).
     """
     turned = 0.5 * _TURNING * (dt + _LATE * period) ** 2

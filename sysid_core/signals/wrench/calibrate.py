@@ -155,7 +155,7 @@ class FullCalibration:
         tilt_sd: Standard deviations of the tilt, shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Standard deviations of the drift, shape (6,) [N, N m].
-        confounded: Parameters that these postures do not separate, one sentence each.
+        confounded: Parameters that the postures do not separate, one sentence each.
         forces, torques: Fits of the forces and of the torques, each with the course of the bias.
         span: Times of the first and the last posture [s].
     """
@@ -215,7 +215,8 @@ def calibrate_static(
         known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain of
             one over the axes.
         frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
+        noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
+            the calibration.
         source: Name of the data source.
 
     Raises:

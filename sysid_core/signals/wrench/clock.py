@@ -61,7 +61,7 @@ class MotionFit:
 
     Args:
         time: Stamps of the wrench, shape (N,) [s].
-        wrench: Readings, shape (N, 6).
+        wrench: Readings, shape (N, 6) [N, N m].
         time_motion: Stamps of the motion, increasing, shape (K,) [s].
         motion: Motion of the sensor frame, K samples.
     """
@@ -213,7 +213,7 @@ def estimate_clock(
 
     Args:
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
-        wrench: Readings, shape (N, 6).
+        wrench: Readings, shape (N, 6) [N, N m].
         time_motion: Stamps of the motion, increasing, shape (K,) [s].
         motion: Motion of the sensor frame, K samples.
         origin_ns: Stamp at which both times are zero [ns].

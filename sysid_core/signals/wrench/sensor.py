@@ -137,7 +137,7 @@ class SensorCalibration:
         same last digits.
 
         Args:
-            wrench: Readings, shape (K, 6).
+            wrench: Readings, shape (K, 6) [N, N m].
             R_WS: Orientation of the sensor, shape (K, 3, 3).
             p_WS: Position of the origin of the sensor, shape (K, 3) [m]; required only with a dress
                 pack.
@@ -317,7 +317,7 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
     wrench of the known tool.
 
     Args:
-        wrench: Readings, shape (K, 6).
+        wrench: Readings, shape (K, 6) [N, N m].
         motion: Motion of the sensor frame at the same instants, K samples.
         calibration: Calibration from a tare.
 

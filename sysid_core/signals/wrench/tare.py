@@ -207,7 +207,8 @@ def tare_static(
         R_WS: Orientation of the sensor, shape (K, 3, 3), with which a wrong direction of gravity
             can be distinguished from a wrongly described sensor.
         frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
+        noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
+            the calibration.
         expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
             controller or driver compensates a load.
         allow_bare: True to accept readings without any weight.

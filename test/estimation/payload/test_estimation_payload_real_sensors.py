@@ -84,6 +84,30 @@ def test_axia80_is_weighed_from_still_postures_in_axes_of_the_base(
     assert "base's axes" in text
 
 
+def test_axia80_is_weighed_in_axes_of_a_turned_base_and_under_another_gravity(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    folder = shared_data / "ft_ati_axia80"
+    pose, wrench = (
+        np.loadtxt(folder / f"recorded_messages_{name}_100.txt", delimiter=",")
+        for name in ("pose", "wrench")
+    )
+    columns = WrenchColumns(still=True, pose=names("pose", 7), rotation=RotationFormat.XYZW)
+    Rotation = scipy.spatial.transform.Rotation
+    in_base, turn = wrench.reshape(-1, 2, 3), Rotation.from_quat(pose[:, 3:])
+    quarter = (in_base @ Rotation.from_euler("z", 90, degrees=True).as_matrix()).reshape(-1, 6)
+    in_sensor = (in_base @ turn.as_matrix()).reshape(-1, 6)
+    tilted = Rotation.from_euler("x", 20, degrees=True) * turn
+    for table, said, codes in (
+        (pose, quarter, []),
+        (np.hstack([0.0 * pose[:, :3], tilted.as_quat()]), in_sensor, ["wrench-gravity"]),
+    ):
+        np.savez(tmp_path / "still.npz", pose=table, wrench=said)
+        found, weighing = weighed(tmp_path / "still.npz", columns)
+        assert abs(found.mass - 1.24) < 3.0 * found.mass_sd and found.mass_sd < 0.1
+        assert [doubt.code for doubt in weighing.doubts] == codes
+
+
 def test_axia80_is_weighed_from_orientations_at_ten_hertz(shared_data: Path) -> None:
     columns = WrenchColumns(
         time="0",
