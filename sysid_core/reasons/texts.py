@@ -691,22 +691,13 @@ TEXTS: Mapping[str, Text] = {
         " of them.",
         "payload_identification.md",
     ),
-    "wrench-gravity": Text(
-        "Gravity",
-        "The wrench shows another direction of gravity in the base than described: ({written}) m/s². The"
-        " load was identified with it.",
-        "If the base is mounted like that, give --gravity {written}; otherwise check the orientations,"
-        " and that nothing but the load pulls or pushes.",
-        "The hypothesis of another gravity explains the wrench best. In motion, other forces may look like"
-        " it: the result must not be used then.",
-        "payload_identification.md",
-    ),
-    "wrench-departures": Text(
+    "wrench-misdescribed": Text(
         "Description",
-        "Only several errors of the description together explain the wrench: {errors}",
-        "Check frame, orientations and gravity, and that nothing but the load pulls or pushes.",
-        "One error of the description is found and corrected; several at once are more likely to stand for"
-        " something that was not considered.",
+        "The wrench contradicts the description. {errors}",
+        "Correct the description, or check the frame and that nothing but the load pulls or pushes.",
+        "A rotated sensor, inverse orientations or another direction of gravity explain the wrench best. Two"
+        " such errors at once, or another gravity in motion, give the verdict fail, because other forces"
+        " may look like them.",
         "payload_identification.md",
     ),
     "no-body": Text(
