@@ -109,7 +109,8 @@ class FleetState:
 def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
     """Detect changes in all monitored parameters.
 
-    Each recording counts once (by its content), and only with the present settings of the registry.
+    Recordings with the same content count once. Estimates with other settings than those in the
+    registry are ignored.
 
     Args:
         rows: Rows of the dataset, in any order.

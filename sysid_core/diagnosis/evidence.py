@@ -284,8 +284,8 @@ def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> A
 
 
 def tool_masses(model: RobotModel) -> tuple[float, ...]:
-    """Return masses of tools and hands [kg] that a robot may have in excess of its description, or,
-    negative, may lack: at most the mass of the last link.
+    """Return masses of tools and hands [kg] that may be missing in the robot description
+    (positive), or on the robot (negative, at most the mass of the last link).
     """
     arm = float(np.sum(np.abs(model.pi[:, 0])))
     masses = [share * arm for share in _TOOL_MASSES]

@@ -160,8 +160,9 @@ def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis
 
 
 def _other_conventions(sift: _Sift, first: Hypothesis) -> Iterator[Hypothesis]:
-    """Hypotheses that the robot is another one: beside a joint whose convention differs, one joint
-    after the other, each with the convention that explains the torques best.
+    """Hypotheses that the recording is of another robot. Starting with one joint whose convention
+    differs, further joints are added one by one, each with the convention that explains the torques
+    best.
     """
     samples, faults = sift.samples, [first]
     joints = set(np.flatnonzero(samples.used).tolist()) - {first.joint}

@@ -249,7 +249,7 @@ def joint_sign(names: tuple[str, ...], joint: int) -> Hypothesis:
 
 
 def conventions(samples: Samples, joint: int) -> list[Hypothesis]:
-    """Return the hypotheses that another zero or direction of a joint is meant than described."""
+    """Return the hypotheses that a joint has another zero or direction than in the URDF."""
     names = samples.model.joint_names
     return [joint_sign(names, joint), *(zero_angle(names, joint, float(x)) for x in _ANGLES)]
 

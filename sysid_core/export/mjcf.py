@@ -245,8 +245,8 @@ class _Writer:
 
 
 def _reads_mesh(path: Path, attributes: Mapping[str, str], collides: bool) -> bool:
-    """True if MuJoCo reads a mesh: not so ASCII files, more than 200 000 faces of STL, and flat
-    meshes that collide.
+    """True if MuJoCo reads a mesh. It refuses ASCII files, STL files with more than 200 000 faces,
+    and flat collision meshes.
     """
     root = ET.Element("mujoco")
     mesh = {"name": "mesh", "file": str(path.resolve()), **attributes}

@@ -98,7 +98,7 @@ def tree_of(model: RobotModel) -> Tree:
     bad = [n for n, pi in zip(model.body_names, model.pi, strict=True) if not _accepted(pi)]
     if bad:
         raise ModelError(
-            f"The bodies {bad} have no mass, or no or an impossible inertia, which simulators refuse.",
+            f"Simulators refuse the bodies {bad}, whose mass is zero or whose inertia is zero or physically inconsistent.",
             remedy="Identify with `--method lmi`, or lock the joints before them.",
             bodies=bad,
         )

@@ -83,7 +83,7 @@ def hash_of(path: str | Path) -> str:
     if not path.exists():
         raise SysIdError(f"There is no '{path}'.", remedy="Check the path.")
     if not (path.is_file() or path.is_dir()):
-        raise SysIdError(f"'{path}' is not a regular file.", remedy="Give files and folders.")
+        raise SysIdError(f"'{path}' is not a regular file.", remedy="Give a file or a folder.")
     for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
         if path.is_dir():
             whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())

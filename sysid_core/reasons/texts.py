@@ -694,10 +694,10 @@ TEXTS: Mapping[str, Text] = {
     "wrench-misdescribed": Text(
         "Description",
         "The wrench contradicts the description. {errors}",
-        "Correct the description, or check the frame and that nothing but the load pulls or pushes.",
+        "Correct the description, or check the frame, and that no other force acts on the load.",
         "A rotated sensor, inverse orientations or another direction of gravity explain the wrench best. Two"
         " such errors at once, or another gravity in motion, give the verdict fail, because other forces"
-        " may look like them.",
+        " can have the same effect.",
         "payload_identification.md",
     ),
     "no-body": Text(
@@ -953,7 +953,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-untold": Text(
         "Unchecked conventions",
-        "Gravity does not determine the {other} of {joint}.",
+        "The gravity load does not determine these conventions of {joint}: {other}.",
         "Compare a posture of the robot with the URDF by eye.",
         "The gravity torque on the joint is too small; a joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",

@@ -253,7 +253,9 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
         if missing:
             if motion == "" and len(motions) > 1:
                 continue  # facts beside the motions, such as the joints' names
-            raise KIND.refusal(path, f"'{label}' has no {', '.join(missing)}: {sorted(have)}")
+            raise KIND.refusal(
+                path, f"'{label}' lacks {', '.join(missing)}; it contains {sorted(have)}"
+            )
         arrays = KIND.read_npz(path, {have[name] for name in keys.values() if name})
         listed = have.get("joints") or ("joints" if "joints" in names else None)
         joints = tuple(map(str, KIND.read_npz(path, [listed])[listed])) if listed else ()

@@ -155,7 +155,7 @@ def live_client(
     try:
         yield client
     finally:
-        client.close()
+        client.node.destroy_node()
         rclpy.try_shutdown()
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import rclpy
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
@@ -15,7 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.lifecycle import LATCHED, new_executor
+from sysid_nodes.lifecycle import LATCHED
 from sysid_nodes.runner import Settled
 
 _SEE = "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
@@ -46,20 +47,9 @@ class NodeClient:
     ) -> None:
         clock = [Parameter("use_sim_time", value=sim_time)]
         self.node = Node("sysid_client", namespace=namespace, parameter_overrides=clock)
-        self._executor = new_executor()
-        self._executor.add_node(self.node)
         self._check = check
         self.latest: dict[str, Any] = {}
         self.patience = 1.0
-
-    def close(self) -> None:
-        """Destroy the node."""
-        self._executor.shutdown()
-        self.node.destroy_node()
-
-    def spin_once(self) -> None:
-        """Process one message or event, if one comes within 50 ms."""
-        self._executor.spin_once(timeout_sec=0.05)
 
     def wait_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Process messages until a condition holds.
@@ -77,7 +67,7 @@ class NodeClient:
                     remedy="See the logs of the nodes, and check the load of the machine and DDS (`sysid doctor`)."
                     "",
                 )
-            self.spin_once()
+            rclpy.spin_once(self.node, timeout_sec=0.05)
 
     def wait_until_settled(self, topic: str, seconds: float, timeout_s: float) -> None:
         """Wait until the running payload estimate has been constant for some seconds (see
@@ -109,9 +99,8 @@ class NodeClient:
         self.wait_until(client.service_is_ready, timeout_s, f"the node {name}")
 
         def active() -> bool:
-            future, end = client.call_async(GetState.Request()), time.monotonic() + 1.0
-            while not future.done() and time.monotonic() < end:
-                self.spin_once()
+            future = client.call_async(GetState.Request())
+            rclpy.spin_until_future_complete(self.node, future, timeout_sec=1.0)
             answer = future.result() if future.done() else None
             return answer is not None and answer.current_state.id == State.PRIMARY_STATE_ACTIVE
 
@@ -180,7 +169,7 @@ class NodeClient:
             handle.cancel_goal_async()
             end = time.monotonic() + 5.0
             while not future.done() and time.monotonic() < end:
-                self.spin_once()
+                rclpy.spin_once(self.node, timeout_sec=0.05)
             raise
         answer = future.result()
         if ended_early and answer.status == GoalStatus.STATUS_CANCELED:

@@ -27,7 +27,7 @@ class IdentifiedParameters:
 
     Args:
         nominal: The mechanism with its nominal parameters.
-        factor: Largest accepted ratio of its gravity torques to the nominal ones.
+        factor: Largest accepted ratio of the identified to the nominal gravity torques.
 
     Attributes:
         offered: Mechanism with the parameters of an estimate that has not been used yet; None: no

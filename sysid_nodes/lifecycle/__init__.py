@@ -8,7 +8,7 @@ from sysid_nodes.lifecycle.coroutines import Ended
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check, parameter
-from sysid_nodes.lifecycle.run import die_with_parent, new_executor, run_node, stop_flag
+from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
 from sysid_nodes.lifecycle.subscriptions import DATA, LAST, LATCHED, NEWEST
 from sysid_nodes.lifecycle.transforms import TRANSFORMS, MovingTransform, StaticTransforms
 
@@ -31,7 +31,6 @@ __all__ = [
     "check",
     "die_with_parent",
     "interface_definitions",
-    "new_executor",
     "parameter",
     "run_node",
     "stop_flag",

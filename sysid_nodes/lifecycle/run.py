@@ -62,7 +62,7 @@ def stop_flag() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def new_executor() -> Any:
+def _executor() -> Any:
     """Events executor of rclpy, which needs a third of the processor time of the default executor;
     only `spin_once` is used, because `spin` hangs.
     """
@@ -85,7 +85,7 @@ def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> in
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     with stop_flag() as stopped:
         node = node_class()
-        executor = new_executor()
+        executor = _executor()
         executor.add_node(node)
         try:
             while rclpy.ok() and not stopped():

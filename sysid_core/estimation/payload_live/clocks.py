@@ -35,7 +35,8 @@ def on_one_clock(
         recording: Joint states, wrench and marks.
         model: Robot model.
         frame: Name of the sensor's frame.
-        calibration: Calibration of the sensor; its delay is not corrected again. None: none.
+        calibration: Calibration of the sensor, whose delay is not corrected again; None: no
+            calibration.
 
     Returns:
         The recording, with a note if its stamps were shifted, and the clock offset; None if the

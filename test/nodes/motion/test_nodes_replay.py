@@ -21,6 +21,7 @@ from busy_machine import patience
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
+import rclpy
 from busy_machine import pace
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -273,5 +274,5 @@ def client_gets(client: Any, got: list[int]) -> bool:
     """True if another message arrives within a while."""
     before, end = len(got), time.monotonic() + 0.5
     while time.monotonic() < end:
-        client.spin_once()
+        rclpy.spin_once(client.node, timeout_sec=0.05)
     return len(got) > before
