@@ -69,7 +69,8 @@ _LEFT_REMEDY = (
     " for residuals at high frequency check the delay (--delay auto) and noise."
 )
 _MORE = (
-    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, and record it."
+    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, for a closed chain with"
+    " `sysid plan loops`, and record it."
 )
 
 TEXTS: Mapping[str, Text] = {
@@ -179,8 +180,8 @@ TEXTS: Mapping[str, Text] = {
         " single error of the data explains the difference." + _EVIDENCE,
         "Give the URDF that belongs to the recording; check the lengths, axes, zeros and order of its"
         " joints.",
-        "A general serial arm, or one of which several joints have other zeros or directions than in the"
-        " URDF, explains the efforts better.",
+        "An arm of which several joints have other zeros or directions than in the URDF explains the efforts"
+        " better.",
     ),
     "load-comes-or-goes": Text(
         "Load change during the recording",
