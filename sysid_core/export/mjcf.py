@@ -22,7 +22,7 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
 from sysid_core.export.projection import Projection
-from sysid_core.export.tree import FixedLink, Tree, link_elements, tree_of
+from sysid_core.export.tree import FixedLink, Tree, distinct_names, link_elements, tree_of
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, LoopKind, mimic_joints
@@ -174,16 +174,22 @@ class _Writer:
         return element
 
     def base(self, world: ET.Element) -> None:
-        """Write all bodies inside the first link, at the origin, because pinocchio reads only the
-        first body.
+        """Write all bodies inside one, the link at the origin or a body without shapes, because
+        pinocchio reads only the first body.
         """
         origin = next((link for link in self.tree.links if _at_origin(link)), None)
-        element = world
-        if origin is not None:
-            element = ET.SubElement(
-                world, "body", {"name": origin.name} | _pose(origin.R, origin.p)
+        if origin is None:
+            taken = (
+                "world",
+                *(j.link for j in self.tree.joints),
+                *(k.name for k in self.tree.links),
             )
-            self.shapes(element, origin.name)
+            name = distinct_names([("", "base")], taken, str)[""]
+        else:
+            name = origin.name
+        element = ET.SubElement(world, "body", name=name)
+        if origin is not None:
+            self.shapes(element, name)
         self.fixed(element, -1, origin)
         for j, joint in enumerate(self.tree.joints):
             if joint.parent == -1:

@@ -91,7 +91,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             f"'{folder}' has no parameters.yaml: only results of `sysid identify` can be exported.",
             remedy=f"Export the servos: sysid servos export {folder} --out FILE.xml."
             if servos
-            else "Give a folder that `sysid identify` wrote; add a payload to an arm with --payload.",
+            else "Give a folder that `sysid identify` wrote; a payload is exported with its arm: --payload DIR.",
         )
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not (isinstance(inputs, dict) and inputs.get("options")):

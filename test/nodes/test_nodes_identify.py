@@ -182,7 +182,7 @@ def left_of_the_torques(client: LiveClient) -> float:
 def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     start_nodes: Start, tmp_path: Path
 ) -> None:
-    write_run(tmp_path / "run", 30.0)
+    write_run(tmp_path / "run", 12.0)
     (tmp_path / "robot.urdf").write_text("THE REAL ROBOT DESCRIPTION")
     client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters={"robot": "ur5"})])
     process = nodes.processes["estimator"]
