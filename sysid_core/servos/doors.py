@@ -148,7 +148,7 @@ def _sage(folder: Path) -> ServoRecording:
 
 def _sage_table(path: Path) -> tuple[Array, Array]:
     lines = KIND.read_text(path).splitlines()
-    header = lines[0].split(",")
+    header = lines[0].split(",") if lines else []
     if header[:3] != ["type", "timestamp", "positions"]:
         raise KIND.refusal(path, f"its columns are {header}, not type, timestamp, positions")
     times, rows = [], []

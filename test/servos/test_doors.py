@@ -142,6 +142,13 @@ def test_a_dataset_with_fewer_columns_than_names_is_refused(tmp_path: Path) -> N
         read_recordings([folder])
 
 
+def test_an_empty_table_of_sage_is_refused(motion: ServoRecording, tmp_path: Path) -> None:
+    folder = sage(motion, tmp_path)
+    (folder / "one" / "control.csv").write_text("")
+    with pytest.raises(SignalError, match="timestamp, positions"):
+        read_recordings([folder])
+
+
 def test_samples_that_are_left_out_are_counted() -> None:
     t = np.arange(40) * 0.1
     q = np.where(t == t[7], np.nan, t)
