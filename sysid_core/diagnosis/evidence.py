@@ -53,7 +53,6 @@ _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell caus
 # Masses of tools and hands, shares of the arm's, each with its relative standard deviation; and standard
 # deviation of their centres of mass about that of the last link, share of the arm's reach.
 _TOOL_MASSES, _TOOL_SD, _TOOL_ARM = (0.2, 0.05, 0.0125), 0.5, 0.1
-_FUNCTIONS = 30  # of any other arm's torques: most of their variance
 _FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 
@@ -138,7 +137,6 @@ def evidence(
     tool: float = 0.0,
     since: float = 0.0,
     mute: Sequence[int] = (),
-    other: bool = False,
     thorough: bool = True,
     exact: bool = False,
     motion: Motion | None = None,
@@ -151,7 +149,6 @@ def evidence(
             lacks it [kg]; 0: none.
         since: Share of the samples after which the tool is there; 0: always.
         mute: Indices of the joints whose torques are unrelated to the motion.
-        other: True for any other serial arm, with smooth torques of posture and acceleration.
         thorough: True to include the small errors of every arm.
         exact: True to assume the total mass of the description, so that a common factor is
             detected.
@@ -173,12 +170,9 @@ def evidence(
         more.append(last * load_sd)
     if thorough:
         more += [_little_off(samples, motion), *_undescribed(samples)]
-    if other:
-        more.insert(0, _any_arm(samples))
-        own[:n_inertial], y = 0.0, samples.tau.copy()
     y[:, silent] = samples.tau[:, silent] - samples.tau[:, silent].mean(axis=0)
     X = np.concatenate([A * own, *more], axis=2) if more else A * own
-    if thorough and not other:
+    if thorough:
         links = X[:, :, :n_inertial]
         X[:, :, :n_inertial] = _without_scale(links, A @ prior, samples.size)
         X[:, :, len(prior) + 3 * n] *= not exact
@@ -188,7 +182,7 @@ def evidence(
     positive[n_inertial : n_inertial + 4 * n].reshape(n, 4)[samples.used & ~silent, :3] = True
     described = np.zeros(X.shape[2], dtype=bool)
     labels = np.full(X.shape[2], -1)  # of what is as far off
-    if thorough and not other:
+    if thorough:
         first = n_inertial + 4 * n + sum(columns.shape[2] for columns in more[:-2])
         described[:n_inertial] = True
         labels[: n_inertial - 10] = np.arange(n_inertial - 10) // 10  # the last link: `tool`
@@ -208,7 +202,7 @@ def evidence(
     fits: list[tuple[float, Array, Array, Array, Array, Array, Array]] = []
     share, z = np.full(len(groups), 0.1), np.zeros(X.shape[2])
     known = np.zeros(len(alike))
-    for precision in _PRECISIONS if thorough and not other else (1.0,):
+    for precision in _PRECISIONS if thorough else (1.0,):
         usual = np.where(described, precision, 1.0)
         most = np.full(len(alike), _WORST)
         most[: model.n_bodies - 1] = max(_WORST * precision, 1.0)
@@ -237,8 +231,7 @@ def evidence(
     at = np.where(
         positive, 0.0, -np.inf
     )  # what is below can't be, in units of the prior's deviation
-    if not other:
-        at[:n_inertial:10] = -prior[:n_inertial:10] / own[:n_inertial:10]
+    at[:n_inertial:10] = -prior[:n_inertial:10] / own[:n_inertial:10]
     if tool:
         least = 0.0 if tool > 0.0 else -model.pi[-1, 0]
         at[len(prior)] = (least - tool) / load_sd[0]
@@ -347,30 +340,6 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
         shared[:, j, k] = _OFF * size[j] * columns
         shared[:, j - 1, k] = sign * shared[:, j, k]
     return springs, shared.reshape(K, n, -1)
-
-
-def _any_arm(samples: Samples) -> Array:
-    """Principal functions, in the sense of principal component analysis, of the torques of any
-    serial arm, shape (K, n, n m).
-
-    Torques of revolute joints are sums of products of sines and cosines of the joint angles, in
-    which each angle occurs once, times a constant or an acceleration. The kernel describes
-    functions of this kind.
-    """
-    K, n = samples.q.shape
-    kernel = np.ones((K, K))
-    for j in range(n):
-        q = samples.q[:, j]
-        kernel *= 0.5 + 0.5 * np.cos(q[:, None] - q)
-    a = samples.a / np.maximum(samples.a.std(axis=0), 1e-12)
-    kernel *= 1.0 + a @ a.T / n
-    size, functions = scipy.linalg.eigh(kernel, subset_by_index=(max(K - _FUNCTIONS, 0), K - 1))
-    functions = functions * np.sqrt(np.maximum(size, 0.0))
-    m = functions.shape[1]
-    out = np.zeros((K, n, n * m))
-    for j in range(n):
-        out[:, j, j * m : (j + 1) * m] = functions * np.std(samples.tau[:, j])
-    return out
 
 
 def left_out(samples: Samples) -> tuple[float, float]:

@@ -282,7 +282,6 @@ def _evidence(
             tool=hypothesis.tool,
             since=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else 0.0,
             mute=hypothesis.mute,
-            other=hypothesis.kind is Fault.OTHER_ROBOT and not hypothesis.mends,
             thorough=thorough,
             exact=exact,
             motion=None if moved or there.model is not samples.model else motion,

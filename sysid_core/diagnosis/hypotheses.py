@@ -95,9 +95,6 @@ SHARES = {
 }
 
 
-_OWN_SHARES = (Fault.MASSES, Fault.OTHER_ROBOT)  # not all hypotheses of these are equally likely
-
-
 def _unchanged(samples: Samples) -> Samples:
     return samples
 
@@ -173,16 +170,18 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     some += [h for j in used for h in conventions(samples, int(j))]
     some += [lag_fault(k) for k in range(len(LAGS))]
     some += [clock_fault(factor) for factor in _CLOCKS]
+    tools = tool_masses(samples.model)
+    lightest = min(tools, key=abs)  # which friction's drift resembles
     some += [
         Hypothesis(
             Fault.TOOL_CHANGE, "load-comes-or-goes", {"share": x}, tool=mass, amount=float(x)
         )
         for x in _CHANGES
-        for mass in tool_masses(samples.model)
+        for mass in tools
+        if abs(mass) > abs(lightest)
     ]
-    some += [tool_fault(mass) for mass in tool_masses(samples.model)]
+    some += [tool_fault(mass) for mass in tools]
     some += [mass_fault(samples.model, factor) for factor in _FACTORS]
-    some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot", share=0.5))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [
         Hypothesis(Fault.SILENT, "joint-chance", {"joint": names[j]}, mute=(int(j),)) for j in used
@@ -202,7 +201,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
             )
         )
     members = {kind: sum(h.kind is kind for h in some) for kind in SHARES}
-    return [h if h.kind in _OWN_SHARES else replace(h, share=1.0 / members[h.kind]) for h in some]
+    return [h if h.kind is Fault.MASSES else replace(h, share=1.0 / members[h.kind]) for h in some]
 
 
 def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
@@ -260,7 +259,7 @@ def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothe
     conventions are equally likely.
     """
     n, k = samples.q.shape[1], len(faults)
-    share = 0.5 / (n * comb(n, k) * (len(_ANGLES) + 1) ** k)
+    share = 1.0 / (n * comb(n, k) * (len(_ANGLES) + 1) ** k)
 
     def mend(s: Samples) -> Samples:
         for fault in faults:

@@ -69,7 +69,8 @@ _LEFT_REMEDY = (
     " for residuals at high frequency check the delay (--delay auto) and noise."
 )
 _MORE = (
-    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, and record it."
+    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, for a closed chain with"
+    " `sysid plan loops`, and record it."
 )
 
 TEXTS: Mapping[str, Text] = {
@@ -179,8 +180,8 @@ TEXTS: Mapping[str, Text] = {
         " single error of the data explains the difference." + _EVIDENCE,
         "Give the URDF that belongs to the recording; check the lengths, axes, zeros and order of its"
         " joints.",
-        "A general serial arm, or one of which several joints have other zeros or directions than in the"
-        " URDF, explains the efforts better.",
+        "An arm of which several joints have other zeros or directions than in the URDF explains the efforts"
+        " better.",
     ),
     "load-comes-or-goes": Text(
         "Load change during the recording",
@@ -691,22 +692,13 @@ TEXTS: Mapping[str, Text] = {
         " of them.",
         "payload_identification.md",
     ),
-    "wrench-gravity": Text(
-        "Gravity",
-        "According to the wrench, the direction of gravity in the base differs from the description: ({written})"
-        " m/s². The load was identified with this gravity.",
-        "If the base is mounted in this way, give --gravity {written}. Otherwise, check the orientations,"
-        " and that no other force acts on the load.",
-        "The hypothesis of another gravity explains the wrench best. In motion, other forces can have the"
-        " same effect, so the result must not be used.",
-        "payload_identification.md",
-    ),
-    "wrench-departures": Text(
+    "wrench-misdescribed": Text(
         "Description",
-        "Only several errors of the description together explain the wrench: {errors}",
-        "Check frame, orientations and gravity, and that no other force acts on the load.",
-        "A single error of the description is detected and corrected. Several errors at once more likely indicate"
-        " a cause that is not among the hypotheses.",
+        "The wrench contradicts the description. {errors}",
+        "Correct the description, or check the frame, and that no other force acts on the load.",
+        "A rotated sensor, inverse orientations or another direction of gravity explain the wrench best. Two"
+        " such errors at once, or another gravity in motion, give the verdict fail, because other forces"
+        " can have the same effect.",
         "payload_identification.md",
     ),
     "no-body": Text(

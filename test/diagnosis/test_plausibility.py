@@ -214,7 +214,7 @@ def test_stamps_that_would_make_a_joint_faster_than_its_limit_are_less_likely():
 
 
 def test_positions_beyond_their_limits_speak_against_the_declared_zeros(model, run):
-    """Whole turns are no fault; another robot's limits are unknown."""
+    """Whole turns are no fault."""
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
 
     def declared(q: np.ndarray, share: float) -> float:
@@ -223,7 +223,7 @@ def test_positions_beyond_their_limits_speak_against_the_declared_zeros(model, r
         limited.lowerPositionLimit = -limited.upperPositionLimit
         there = replace(samples, q=q).with_model(replace(model, pin_model=limited))
         chance = {e.hypothesis.kind: e.probability for e in explanations(there)}
-        return chance[Fault.NONE] / chance[Fault.OTHER_ROBOT]
+        return chance[Fault.NONE] / chance[Fault.ANGLE_UNIT]
 
     q = samples.q
     inside = declared(q, 1.1)

@@ -158,7 +158,7 @@ def weigh_motion(
             "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
-    doubts += _departures(convention, still)
+    doubts += _misdescribed(convention, still)
     return Weighing(
         estimate,
         data,
@@ -330,19 +330,17 @@ def _doubted(
     return widened, (Reason.failure("wrench-ambiguous", masses=", ".join(said)),)
 
 
-def _departures(convention: WrenchConvention, still: bool) -> tuple[Reason, ...]:
-    """Reasons for errors of the description that the wrench shows.
+def _misdescribed(convention: WrenchConvention, still: bool) -> tuple[Reason, ...]:
+    """Reason for errors of the description that the wrench shows.
 
     A single error is plausible. Several together, or another gravity in motion, may stand for forces
     that are not those of a load, such as a guiding hand's.
     """
-    gravity = convention.gravity
-    written = "" if gravity is None else ",".join(f"{x:.2f}" for x in gravity)
-    if convention.departures > 1:
-        errors = "; ".join(convention.notes)
-        return (Reason.failure("wrench-departures", errors=errors),)
-    reason = Reason.warning if still else Reason.failure
-    return (reason("wrench-gravity", written=written),) if written else ()
+    if not convention.errors:
+        return ()
+    believed = len(convention.errors) == 1 and (still or convention.gravity is None)
+    reason = Reason.warning if believed else Reason.failure
+    return (reason("wrench-misdescribed", errors=" ".join(convention.errors)),)
 
 
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:

@@ -149,33 +149,34 @@ class WrenchConvention:
         return float(sum(r.probability * (r.mass - first) ** 2 for r in self.rivals))
 
     @property
-    def departures(self) -> int:
-        """Number of errors in the description of the robot or of the orientations."""
-        return self.is_inverse + (self.turn is not None) + (self.gravity is not None)
-
-    @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on differences between the declared sensor and the readings."""
+        """Sentences on the sign and the axes of the readings."""
         found = []
         if self.sign is WrenchSign.LOAD_ON_SENSOR:
             found.append(
                 "The wrench is that of the load on the sensor (f = +m g at rest): it was negated."
             )
+        if self.axes is WrenchAxes.BASE:
+            found.append("The wrench is given in the base's axes: it was turned into the sensor's.")
+        return tuple(found)
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Sentences on errors in the description of the robot or in the orientations."""
+        found = []
         if self.is_inverse:
             found.append(
                 "The orientations are those of the base in the sensor's axes: they were inverted."
             )
-        if self.axes is WrenchAxes.BASE:
-            found.append("The wrench is given in the base's axes: it was turned into the sensor's.")
         if self.turn is not None:
             whose = "base" if self.axes is WrenchAxes.BASE else "sensor"
             found.append(
                 f"The {whose}'s axes are turned by {np.rad2deg(_angle(self.turn)):.0f} degrees against"
-                " the robot's description: the wrench was turned back. Correct the description."
+                " the robot's description: the wrench was turned back."
             )
         if self.gravity is not None:
-            x, y, z = self.gravity
-            found.append(f"Gravity in the base is ({x:.2f}, {y:.2f}, {z:.2f}) m/s²: it was used.")
+            written = ",".join(f"{x:.2f}" for x in self.gravity)
+            found.append(f"Gravity in the base is {written} m/s²: the option --gravity says so.")
         return tuple(found)
 
     @classmethod
