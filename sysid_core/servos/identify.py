@@ -36,6 +36,7 @@ from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
 from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints, taken_by_place
+from sysid_core.servos.stops import FREE, Stops, find_stops
 
 BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
@@ -69,8 +70,8 @@ _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
 # torque constants and masses of links with cables differ by about as much from their data sheets.
 _GAIN = 0.2
-# A surface takes from servos what they wrongly had to explain, so that it is looked for once more.
-_GROUND_PASSES = 2
+# A surface or a stop takes from servos what they wrongly had to explain, so that both are looked for again.
+_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,13 @@ def identify_servos(
     *,
     gains: Mapping[str, float] | None = None,
     ground: float | None = None,
+    stops: Mapping[str, Stops] | None = None,
     progress: Callable[[str], None] = lambda phase: None,
 ) -> ServoIdentification:
     """Identify the servos of all recorded joints.
 
-    If the arm leaned on a table, the table is detected and the servos are identified once more with
-    it.
+    If the arm leaned on a table, or a joint on a mechanical stop, these are detected, and the servos
+    are identified once more with them.
 
     Args:
         recordings: One or more motions of the same joints.
@@ -144,6 +146,8 @@ def identify_servos(
         gains: Known stiffness (position gain) of servos, by joint name [N m/rad].
         ground: Height of the surface below the robot, above the base's origin [m]; None: found from
             the motions, if they show one.
+        stops: Positions of the mechanical stops by joint name [rad]; infinite: none. Those of other
+            joints are found from the motions, if they show any.
         progress: Function that is called with a description of the step.
 
     Raises:
@@ -183,21 +187,47 @@ def identify_servos(
             remedy="Give a URDF with collision shapes whose meshes can be found.",
         )
     level = None if ground is None else Ground(ground, surface)
+    told = dict(stops or {})
+    if unknown := [joint for joint in told if joint not in joints]:
+        raise SignalError(
+            f"The recordings have no joint {unknown} for the given stops.",
+            remedy=f"Their joints: {list(joints)}.",
+        )
+    ends = [told.get(joint, FREE) for joint in joints]
+    limits = dict(zip(robot.joint_names, zip(*robot.position_limits, strict=True), strict=True))
 
     def identified() -> list[JointResult]:
-        motions = joint_motions(matched, tree, level)
+        motions = joint_motions(matched, tree, level, ends)
         return _results(motions, joints, dead, resting, known, progress)
 
-    results = identified()
-    if ground is None and not dead:
-        for _ in range(_GROUND_PASSES):
+    def obstacles(results: Sequence[JointResult]) -> tuple[Ground | None, list[Stops]]:
+        """Surface and stops that the motions show with these servos, in turn: a table, if it is
+        new, may be what looks like a stop.
+        """
+        parameters = np.array([result.servo.vector for result in results])
+        if ground is None and not dead:
             progress("looking for a table")
-            parameters = np.array([result.servo.vector for result in results])
-            found = find_ground(tree, surface, parameters, matched, _blocks(matched), TRIAL_STEP)
-            if found is None or (level is not None and found.height == level.height):
-                break
-            level = found
-            results = identified()
+            found = find_ground(
+                tree, surface, parameters, matched, _blocks(matched), TRIAL_STEP, np.array(ends)
+            )
+            if found is not None and (level is None or found.height != level.height):
+                return found, ends
+        progress("looking for mechanical stops")
+        motions = joint_motions(matched, tree, level)
+        return level, [
+            find_stops(motions[j], parameters[j], limits[joint])
+            if joint not in told and joint not in stopped
+            else ends[j]
+            for j, joint in enumerate(joints)
+        ]
+
+    results = identified()
+    for _ in range(_PASSES):
+        last = level, ends
+        level, ends = obstacles(results)
+        if (level, ends) == last:
+            break
+        results = identified()
     for result in results:
         if result.witness is not None and result.servo.joint not in stopped:
             weight = max(m.weight for m in result.witness.motions)
@@ -211,7 +241,17 @@ def identify_servos(
         findings += examine_conventions(tree, matched, witnesses, named)
         if any(finding.reason.fails for finding in findings):
             findings = [f for f in findings if f.reason is not ServoReason.UNTOLD]
-    results = [replace(x, servo=x.servo.in_newton_metres(unit)) for x in results]
+    results = [
+        replace(x, servo=replace(x.servo.in_newton_metres(unit), stops=stop))
+        for x, stop in zip(results, ends, strict=True)
+    ]
+    notes = [note for r in matched for note in r.notes]
+    notes += [
+        f"{joint}: simulated with a mechanical stop at {end:.3f} rad, where it stood away from its commands."
+        for joint, stop in zip(joints, ends, strict=True)
+        for end in stop
+        if joint not in told and np.isfinite(end)
+    ]
     model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
         model=model,
@@ -219,7 +259,7 @@ def identify_servos(
         findings=tuple(findings),
         motions=tuple(r.name for r in matched),
         seconds=float(sum(r.duration for r in matched)),
-        notes=tuple(dict.fromkeys(note for r in matched for note in r.notes)),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
@@ -256,10 +296,13 @@ def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
 
 
 def joint_motions(
-    recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
+    recordings: Sequence[ServoRecording],
+    tree: BodyTree,
+    ground: Ground | None = None,
+    stops: Sequence[Stops] | None = None,
 ) -> list[list[JointMotion]]:
     """Return the part of the recordings that belongs to each joint, in the order of the tree, above
-    a surface.
+    a surface and between mechanical stops.
     """
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
@@ -269,13 +312,12 @@ def joint_motions(
         ways = None if ground is None else reach(tree, ground, r.q)
         for j, motions in enumerate(out):
             q, target = r.q[:, j].copy(), r.target[:, j].copy()
-            between = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
-            motions.append(
-                JointMotion(
-                    r.t, r.t_target, target, loads, j, between,
-                    q=q, block=block, weight=float(weights[j]),
-                )
+            way = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
+            motion = JointMotion(
+                r.t, r.t_target, target, loads, j, way,
+                q=q, block=block, weight=float(weights[j]),
             )  # fmt: skip
+            motions.append(motion if stops is None else motion.within(*stops[j]))
     return out
 
 

@@ -92,6 +92,27 @@ _OF_REFERENCE = [
     list(TERMS).index(term) for term in (Term.DELAY, Term.INVERSE_ACCELERATION, Term.INVERSE_SPEED)
 ]
 ANYWHERE = (np.empty(0), np.empty(0))  # where nothing is in a joint's way
+
+
+def between(
+    low: float, high: float, q: Array, also: tuple[Array, Array] = ANYWHERE
+) -> tuple[Array, Array]:
+    """Return the smallest and largest positions between two stops, shape (K,) each, or (0,) if there
+    are none.
+
+    Args:
+        low, high: Positions of the stops [rad]; infinite: none.
+        q: Measured positions, which are possible in any case, shape (K,) [rad].
+        also: Smallest and largest positions for other reasons.
+    """
+    if np.isinf(low) and np.isinf(high):
+        return also
+    least, most = np.minimum(low, q), np.maximum(high, q)
+    return (
+        (np.maximum(also[0], least), np.minimum(also[1], most)) if also[0].size else (least, most)
+    )
+
+
 STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
 
 
@@ -104,12 +125,14 @@ class JointServo:
         values: Values of the servo's terms; all others are zero.
         deviations: Standard deviations of the identified terms.
         load: Mean absolute load torque in the identification motions [N m].
+        stops: Positions of the mechanical stops [rad]; infinite: unknown.
     """
 
     joint: str
     values: Mapping[Term, float] = field(default_factory=dict)
     deviations: Mapping[Term, float] = field(default_factory=dict)
     load: float = 0.0
+    stops: tuple[float, float] = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
         for name in ("values", "deviations"):
@@ -137,7 +160,7 @@ class JointServo:
         for terms in (values, deviations):
             if Term.COMPLIANCE in terms:
                 terms[Term.COMPLIANCE] /= unit
-        return JointServo(self.joint, values, deviations, self.load * unit)
+        return replace(self, values=values, deviations=deviations, load=self.load * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,20 +237,22 @@ class ServoModel:
         t_target, target, t, q0 = _checked(len(self.servos), t_target, target, t, q0)
         q = np.stack([np.interp(t, t_target, column) for column in target.T], axis=1)
         parameters = np.array([servo.vector for servo in self.servos])
+        stops = np.array([servo.stops for servo in self.servos])
+        ways = [between(*stop, np.full(len(t), at)) for stop, at in zip(stops, q0, strict=True)]
         for _ in range(_MOST_PASSES):
             last = q
             loads = self.tree.loads(q).beside(self.tree.coupling(t, q), q)
             if self.ground is None:
                 q = np.stack(
                     [
-                        Drive(t, t_target, target[:, j], loads, j).rollout(p, q0[j], step)
+                        Drive(t, t_target, target[:, j], loads, j, ways[j]).rollout(p, q0[j], step)
                         for j, p in enumerate(parameters)
                     ],
                     axis=1,
                 )
             else:
                 q = arm_rollout(
-                    self.tree, self.ground, parameters, t_target, target, t, q0, loads, step
+                    self.tree, self.ground, parameters, stops, t_target, target, t, q0, loads, step
                 )
             if np.abs(q - last).max() < _SAME:
                 break
