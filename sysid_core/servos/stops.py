@@ -17,7 +17,7 @@ FREE: Stops = (-np.inf, np.inf)
 # [rad] Within the farthest position that was measured: what hobby servos' gears and stops yield to their
 # torque, in steps of about an increment of a 12-bit encoder.
 _STEP = 0.002
-_TRIED = _STEP * np.arange(7)
+_TRIED = _STEP * np.arange(11)
 _ANYWHERE = np.pi  # [rad] from the middle of a joint in which its stops are, each angle as likely
 # A joint without a stop must not get one: positions beyond it would be lost.
 _ODDS = 20.0
@@ -31,7 +31,7 @@ def find_stops(motions: Sequence[JointMotion], p: Array, limits: Stops) -> Stops
     A stop is at the farthest position that was measured, if at all. Each block of time in which the
     simulated joint would pass it has an error variance of its own, and contributes to the
     log-likelihood half the logarithm of the ratio of its squared errors without and with the stop;
-    errors that occur in other blocks, too, are not counted. A stop is accepted if it is more likely
+    errors that also occur far from both ends are not counted. A stop is accepted if it is more likely
     than none, with its position unknown; half of the prior is near the limit of the robot's
     description.
 
@@ -48,20 +48,19 @@ def find_stops(motions: Sequence[JointMotion], p: Array, limits: Stops) -> Stops
         return np.asarray(np.bincount(blocks, r**2) / counts)
 
     free = squares(FREE)
+    ends = [max(float((side * m.q).max()) for m in motions) for side in (-1.0, 1.0)]
+    # What the model misses far from both ends, where no stop can be.
+    far = squares((_TRIED[-1] - ends[0], ends[1] - _TRIED[-1])) == free
+    if not far.any():
+        return FREE
+    usual = float(np.quantile(free[far], _WORST)) + ROUNDING**2
     found = []
-    for side, limit in zip((-1.0, 1.0), limits, strict=True):
-        far = max(float((side * m.q).max()) for m in motions)
-        likelier, tried = np.zeros(len(_TRIED)), side * (far - _TRIED)
-        for k, stop in enumerate(tried):
-            held = squares((stop, np.inf) if side < 0 else (-np.inf, stop))
-            same = held == free
-            if not same.all() and same.any():
-                usual = float(np.quantile(free[same], _WORST)) + ROUNDING**2
-                likelier[k] = 0.5 * np.log((free + usual) / (held + usual)).sum()
-        near = np.isfinite(limit) & (np.abs(tried - limit) < HALF_TOOTH)
-        density = 0.5 / _ANYWHERE + (
-            near * 0.25 / HALF_TOOTH if np.isfinite(limit) else 0.5 / _ANYWHERE
-        )
+    for side, end, limit in zip((-1.0, 1.0), ends, limits, strict=True):
+        tried = side * (end - _TRIED)
+        held = [squares((x, np.inf) if side < 0 else (-np.inf, x)) for x in tried]
+        likelier = np.array([0.5 * np.log((free + usual) / (x + usual)).sum() for x in held])
+        near = np.abs(tried - limit) < HALF_TOOTH
+        density = 0.5 / _ANYWHERE + 0.25 / HALF_TOOTH * near
         evidence = float((np.exp(np.minimum(likelier, _SURE)) * density).sum() * _STEP)
         found.append(float(tried[np.argmax(likelier)]) if evidence > _ODDS else side * np.inf)
     return found[0], found[1]

@@ -132,9 +132,9 @@ class ServoSettings:
         ends = {}
         for text in self.stops:
             name, _, values = text.partition("=")
-            low, _, high = values.partition(":")
+            low, both, high = values.partition(":")
             try:
-                ends[name] = float(low or "-inf"), float(high or "inf")
+                ends[name] = float(low or "-inf"), float(high or "inf" if both else "nan")
             except ValueError:
                 ends[name] = 0.0, 0.0
             if not ends[name][0] < ends[name][1]:
