@@ -185,7 +185,7 @@ def _derivatives(x: Array, width: int, dt: float) -> tuple[Array, Array]:
     (Savitzky and Golay 1964), and of the first and last windows at both ends, shape (K, n) each.
     """
     half = width // 2
-    away = (np.arange(width) - half) * dt
+    away = np.asarray((np.arange(width) - half) * dt, dtype=np.float64)
     windows = np.lib.stride_tricks.sliding_window_view(x, width, axis=0)
     # The coefficients of the powers 0 to 3 in each window, shape (windows, n, 4).
     c = windows @ np.linalg.pinv(np.vander(away, 4, increasing=True)).T

@@ -182,7 +182,9 @@ def _sage_table(path: Path) -> tuple[Array, Array]:
 def _table(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     """Read a table with time, positions and commands, one column each."""
     columns = read_any_table(path)
-    time, commands, positions = None, {}, {}
+    time: _Times | None = None
+    commands: dict[str, tuple[str, Array]] = {}
+    positions: dict[str, tuple[str, Array]] = {}
     for name, values in columns.items():
         bare, unit = _unit(name)
         if bare.lower() in _TIME:

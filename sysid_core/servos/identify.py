@@ -403,15 +403,15 @@ class _Drive:
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
     ) -> list[JointFit]:
-        """Fit each half of the blocks with additional terms, starting from the most probable
-        values.
+        """Fit each half of the blocks with additional terms, starting from the values without them,
+        and from usual values: terms that had to explain what is new may not find back.
         """
-        starts = [[{**f.values, **more} for f in fits]]
         limits = {term: x for term, x in self.reached.items() if term in more}
-        if limits or not more:
-            # What had to explain the limit may not find back.
-            starts.append([{t: self.priors[t].mean for t in f.values} | limits for f in fits])
-        found = [self.solve(start, weights) for start in starts]
+        usual = {t: self.priors[t].mean for t in (*fits[0].values, *more)} | limits
+        found = [
+            self.solve(start, weights)
+            for start in ([{**f.values, **more} for f in fits], [usual, usual])
+        ]
         return [min(half, key=lambda fit: fit.cost) for half in zip(*found, strict=True)]
 
     def solve(
@@ -456,9 +456,8 @@ def _identify_drives(
     drives = list(moved.values())
     chosen, squares = choose_terms([drive.beginning for drive in drives], progress)
     progress("fitting the servos")
-    fits = [_best_start(drive.beginning, fit) for drive, fit in zip(drives, chosen, strict=True)]
-    weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
-    fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
+    weights = [block_weights(d.motions, fit) for d, fit in zip(drives, chosen, strict=True)]
+    fits = [_best_start(d, f, w) for d, f, w in zip(drives, chosen, weights, strict=True)]
     deviations = [
         {t: sd for t, sd in _deviations(d, f, w).items() if d.shows(f, t)}
         for d, f, w in zip(drives, fits, weights, strict=True)
@@ -496,7 +495,7 @@ def _at_rest(
     return replace(_result(drive, fit, sd, held, (0.0, 0.0), joint), witness=None)
 
 
-def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
+def _best_start(drive: _Drive, chosen: JointFit, weights: Array) -> JointFit:
     """The more likely of two fits: one starts from the values at the end of the selection of terms,
     the other from usual values.
 
@@ -504,7 +503,7 @@ def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
     later ones, may not return to their best values.
     """
     usual = {term: drive.priors[term].mean for term in chosen.values}
-    fits = [drive.fit(start, trial=True) for start in (chosen.values, usual)]
+    fits = [drive.fit(start, weights, trial=True) for start in (chosen.values, usual)]
     return min(fits, key=lambda fit: fit.sum_of_squares)
 
 
@@ -599,18 +598,10 @@ def choose_terms(
     weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
     sure = float(stdtrit(max(blocks - 1, 1), 1.0 - _CHANCE)) / np.sqrt(blocks)
-    afresh = False
     for group in CHOICES:
         progress(f"trying {group[0].value.replace('_', ' ')}")
         more = {t: TERMS[t].start for t in group}
-        if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
-            more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
         tried, new, gains = [], [], []
-        if not afresh and any(term in drives[0].reached for term in group):
-            # Searches for a limit begin afresh, too: what that alone gains isn't the limit's.
-            afresh = True
-            fits = [d.try_terms(f, {}, w) for d, f, w in zip(drives, fits, weights, strict=True)]
-            scores = [d.squares(f) for d, f in zip(drives, fits, strict=True)]
         for drive, fit, score, w in zip(drives, fits, scores, weights, strict=True):
             if group == (Term.LOAD_FRICTION,) and not drive.feels_gravity:
                 tried.append(fit)
@@ -629,7 +620,7 @@ def choose_terms(
         gain = np.mean(gains, axis=0) if gains else np.zeros(blocks)
         odds = 0.5 * float(np.sum(gains))  # their logarithm; each block of each drive is one datum
         if odds > _ODDS and gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
-            fits, scores, afresh = tried, new, False
+            fits, scores = tried, new
     counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
     held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]
     return [fit[0] for fit in fits], held_out

@@ -238,7 +238,10 @@ class ServoModel:
         q = np.stack([np.interp(t, t_target, column) for column in target.T], axis=1)
         parameters = np.array([servo.vector for servo in self.servos])
         stops = np.array([servo.stops for servo in self.servos])
-        ways = [between(*stop, np.full(len(t), at)) for stop, at in zip(stops, q0, strict=True)]
+        ways = [
+            between(low, high, np.full(len(t), at))
+            for (low, high), at in zip(stops, q0, strict=True)
+        ]
         for _ in range(_MOST_PASSES):
             last = q
             loads = self.tree.loads(q).beside(self.tree.coupling(t, q), q)
@@ -316,7 +319,9 @@ class Drive:
         key = (step, *values)
         known = self._references.get(key)
         if known is None:
-            steps = unwritten(time_steps(self.t, step), np.int64)
+            steps = self._steps.get(step)
+            if steps is None:
+                steps = self._steps[step] = unwritten(time_steps(self.t, step), np.int64)
             ref = np.empty(1 + int(steps.sum()))
             along = (unwritten(x) for x in (self.t_target, self.target))
             follow_commands(self._along[0], steps, *along, *values, ref)
@@ -328,6 +333,10 @@ class Drive:
 
     @cached_property
     def _references(self) -> dict[tuple[float, ...], tuple[NDArray[np.int64], Array]]:
+        return {}
+
+    @cached_property
+    def _steps(self) -> dict[float, NDArray[np.int64]]:
         return {}
 
     @cached_property
