@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On a real robot: ros2 launch robot_sysid bringup.launch.py config:=bringup_ur.yaml
+"""Nodes for a real robot: ros2 launch robot_sysid bringup.launch.py config:=bringup_ur.yaml
 
 `config` is a path, or the name of a file that comes with the package. Nothing moves until a goal is
-sent to trajectory_executor/execute; a node that dies is started again.
+sent to trajectory_executor/execute. A node that has failed is restarted.
 """
 
 from launch import LaunchContext, LaunchDescription
@@ -12,11 +12,14 @@ from launch.substitutions import LaunchConfiguration
 from sysid_nodes.bringup import find_config, launch_nodes, read_config
 
 ARGUMENTS = {
-    "config": (None, "YAML of the robot: a path, or a name such as bringup_ur.yaml"),
-    "namespace": ("", "of all nodes and of relative topics"),
-    "use_sim_time": ("false", "take the time from /clock, as for a replayed bag"),
-    "autostart": ("true", "configure and activate at once; false leaves it to a manager"),
-    "respawn": ("true", "start a node that dies again"),
+    "config": (None, "Configuration file of the robot: a path, or a name such as bringup_ur.yaml"),
+    "namespace": ("", "Namespace of all nodes and of relative topics"),
+    "use_sim_time": ("false", "Use the time of /clock, for example with a replayed bag"),
+    "autostart": (
+        "true",
+        "Configure and activate the nodes immediately; false: a lifecycle manager does this",
+    ),
+    "respawn": ("true", "Restart a node that has failed"),
 }
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated robot and the three nodes: ros2 launch robot_sysid demo.launch.py
 
-The robot holds the hammer of `sysid up demo`; payload:=none empties its hand.
-With controller:=true the robot is driven by computed_torque_controller, with efforts.
+The robot holds the hammer of `sysid up demo`; with payload:=none, it holds nothing.
+With controller:=true, computed_torque_controller controls the robot with efforts.
 Nothing moves until a goal is sent to trajectory_executor/execute.
 """
 
@@ -21,7 +21,7 @@ def start(context: LaunchContext) -> list:
         return LaunchConfiguration(name).perform(context)
 
     controlled = value("controller").lower() in ("true", "1")
-    # Before it knows the robot, the controller holds and tracks badly.
+    # Before the identification, the controller has large tracking errors.
     driven = {"command_mode": "setpoint_stream", "tracking_error": 1.0, "start_tolerance": 0.4}
     held = HAMMER if value("payload") == "hammer" else value("payload")
     payload = () if held == "none" else tuple(float(x) for x in held.split(","))
@@ -33,7 +33,7 @@ def start(context: LaunchContext) -> list:
             **({"payload": payload} if payload else {}),
         },
         executor={"tcp_frame": value("sensor_frame")} | (driven if controlled else {}),
-        # The simulated robot's drives; without them the gains don't overcome friction.
+        # Drives of the simulated robot; without them, the gains do not overcome friction.
         controller={"drive_inertia": 0.05} if controlled else None,
         logger={"effort_kind": "actuator_torque"},
         estimator={"sensor_frame": value("sensor_frame"), "shape": value("shape")},
@@ -44,19 +44,25 @@ def start(context: LaunchContext) -> list:
 def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
-            DeclareLaunchArgument("namespace", default_value="", description="of all nodes"),
-            DeclareLaunchArgument("robot", default_value="xarm7", description="URDF or name"),
             DeclareLaunchArgument(
-                "sensor_frame", default_value="link_eef", description="of the F/T sensor"
+                "namespace", default_value="", description="Namespace of all nodes"
+            ),
+            DeclareLaunchArgument(
+                "robot", default_value="xarm7", description="URDF file or robot name"
+            ),
+            DeclareLaunchArgument(
+                "sensor_frame", default_value="link_eef", description="Frame of the F/T sensor"
             ),
             DeclareLaunchArgument(
                 "payload",
                 default_value="hammer",
-                description="hammer, none, or m,mx,my,mz,Ixx,Ixy,Iyy,Ixz,Iyz,Izz in the sensor frame",
+                description="Payload: hammer, none, or m,mx,my,mz,Ixx,Ixy,Iyy,Ixz,Iyz,Izz in the sensor frame",
             ),
-            DeclareLaunchArgument("shape", default_value="", description="of the payload"),
+            DeclareLaunchArgument("shape", default_value="", description="Shape of the payload"),
             DeclareLaunchArgument(
-                "controller", default_value="false", description="drive by computed torque"
+                "controller",
+                default_value="false",
+                description="Control the robot with computed torque",
             ),
             OpaqueFunction(function=start),
         ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command groups, whose files are imported on demand so that the help of one does not import all; console, and
-the display of errors.
+"""Command groups, console, and display of errors. The module of a command is imported only when the
+command is used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LazyCommands(Mapping[str, Any]):
     """Commands of a group by name; each is imported when it is first used.
 
     Args:
-        group: Group that their files register them with.
+        group: Group with which the modules register their commands.
         files: Module of each command or sub-group, below `sysid_cli`.
     """
 
@@ -75,8 +75,8 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
     """Return the command group that imports its commands on demand.
 
     Args:
-        files: Module of each command or sub-group, below `sysid_cli`, in the help's order.
-        options: Those of `typer.Typer`.
+        files: Module of each command or sub-group, below `sysid_cli`, in the order of the help.
+        options: Options of `typer.Typer`.
     """
 
     class Group(TyperGroup):
@@ -159,9 +159,9 @@ def group(name: str, about: str, command: str, files: Mapping[str, str]) -> type
     """Return a group of commands.
 
     Args:
-        name: As one types it.
-        about: First line of its help.
-        command: Command line of it that its help ends with.
+        name: Name of the group on the command line.
+        about: First line of the help of the group.
+        command: Example command line at the end of the help.
         files: Module of each command, below `sysid_cli`.
     """
     made = lazy_group(files, name=name, help=about, no_args_is_help=True, epilog=example(command))
@@ -208,7 +208,7 @@ errors = Errors(stderr=True, markup=False)
 
 
 def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:
-    """Print a sentence after a coloured word: `warning: …`."""
+    """Print a sentence after a coloured word, such as `warning: …`."""
     to.print(Text.assemble((word, style), " ", text), highlight=False, soft_wrap=True)
 
 
@@ -269,10 +269,11 @@ def run() -> None:
         errors.print("Stopped.")
         sys.exit(130)
     except OSError as err:  # a file or folder of the user's that can't be read or written
-        if err.filename is None:
+        if err.errno is None:
             raise
+        name = "" if err.filename is None else f"'{os.fsdecode(err.filename)}': "
         _explain(
-            f"'{os.fsdecode(err.filename)}': {err.strerror}.",
+            f"{name}{err.strerror}.",
             "Free some space, or give another --out."
             if err.errno in (errno.ENOSPC, errno.EDQUOT)
             else "Check the path (file or folder as required) and your permissions.",

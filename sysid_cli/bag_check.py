@@ -35,8 +35,8 @@ def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
     """Show the streams of a recording, their possible uses, and recommended actions.
 
     Args:
-        result: As in the JSON file.
-        uses: Judged.
+        result: Content of the JSON file.
+        uses: Verdict for each use.
     """
     print_table(_streams_table(result))
     for note in result["notes"]:
@@ -211,7 +211,9 @@ def check(
 
 
 def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:
-    """Robot with all joints locked that were not recorded, or the reason why there is none."""
+    """Robot model in which all joints without recorded data are locked, or the reason why there is
+    none.
+    """
     from sysid_core.robot import RobotModel, hold_joints
 
     if not robot and not recording.urdf_xml:

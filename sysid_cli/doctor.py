@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid doctor`: checks the requirements of commands and nodes, and names remedies."""
+"""`sysid doctor`: checks the requirements of commands and nodes, and recommends remedies."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def doctor(
     ] = False,
     json_path: JsonPathOption = "",
 ) -> None:
-    """Check the installation, ROS 2 and DDS, and name a remedy for each missing part.
+    """Check the installation, ROS 2 and DDS, and print a remedy for each missing part.
 
     Exit status 1 if a required part is missing.
     """

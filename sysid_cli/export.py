@@ -78,7 +78,7 @@ def export_targets(text: str) -> list[Target]:
     """Export formats from a list of names separated by commas.
 
     Raises:
-        ModelError: No name, or one that no format has.
+        ModelError: The list is empty, or contains an unknown format.
     """
     from sysid_core.export import Target
 

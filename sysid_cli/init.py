@@ -42,8 +42,9 @@ def init(
 ) -> None:
     """Write a commented column map for a recording, or a bringup file for a driver.
 
-    Joint names, units, rates and the order of columns are determined from the recording. The kind of
-    the efforts must be declared. The last lines list missing entries and the next command.
+    Joint names, units, rates and the order of columns are determined from the recording. The kind
+    of the efforts must be declared. The last lines of the output list the missing entries and the
+    next command.
     """
     if recording is None and not driver and sys.stdin.isatty():
         given = typer.prompt(f"Recording (table or bag), or driver ({', '.join(_DRIVERS)})")
@@ -168,7 +169,7 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known"
+        "drives.gain [N m/A] with its source; unknown gains are estimated from a run with a known"
         " load:"
         " sysid identify … --loaded RECORDING --load-mass KG."
     ]

@@ -24,7 +24,7 @@ def ros_module(name: str) -> Any:
     with SIGINT ignored (`nohup`, or in the background of a script).
 
     Raises:
-        SysIdError: ROS or the built interfaces aren't there.
+        SysIdError: ROS or the compiled interfaces are missing.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -37,7 +37,9 @@ def check(
     ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
 ) -> None:
-    """Check where the loops of a closed chain close, if uniquely, and the identifiability."""
+    """Check in which postures the loops of a closed chain close, whether uniquely, and which
+    parameters are identifiable.
+    """
     import numpy as np
 
     from sysid_core.identifiability import constrained_ranks
@@ -103,12 +105,11 @@ def _lines(
     unique = "unique" if limits.unique and inside.unique else "not unique"
     return [
         f"{chain.name}: {len(chain.passive)} passive joints, {chain.n_equations} equations",
-        f"loops close in {limits.assembled.sum()} of {samples} postures within the driven joints'"
-        f" limits ({limits.within_limits.sum()} with passive joints within theirs), and in"
-        f" {inside.assembled.sum()} of {samples} in the recommended range; largest error"
-        f" {residual:.1e} m; {unique}",
-        f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (with the loops"
-        " opened:"
-        f" {ranks.open_tree.rank}); {ranks.with_drives.rank} with the drives;"
-        f" {ranks.with_all_joints.rank} with friction of all joints",
+        f"loops close in {limits.assembled.sum()} of {samples} postures within the limits of the driven joints"
+        f" ({limits.within_limits.sum()} of them also within the limits of the passive joints), and in"
+        f" {inside.assembled.sum()} of {samples} postures in the recommended range; largest error"
+        f" {residual:.1e} m; the assembly is {unique}",
+        f"rank {ranks.inertial.rank} for {ranks.n_inertial} inertial parameters"
+        f" ({ranks.open_tree.rank} without the loop closures), {ranks.with_drives.rank} including the drives,"
+        f" and {ranks.with_all_joints.rank} including the friction of all joints",
     ]

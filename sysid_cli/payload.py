@@ -115,7 +115,7 @@ def show(answer: WeighedRecording) -> None:
         remark("note:", reason.advice)
     console.print(f"Progress: {answer.knowledge.state.value}. {answer.advice}", soft_wrap=True)
     console.print(
-        f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
+        f"This is the result of the method '{answer.method}'; the report also contains those of the other methods.",
         soft_wrap=True,
     )
     frame = answer.flange_frame or answer.weighing.sensor_frame

@@ -62,7 +62,7 @@ class ReadingBar:
     """Progress text while a large file is read.
 
     Args:
-        status: Shows it.
+        status: Status line that shows the text.
     """
 
     def __init__(self, status: Status) -> None:

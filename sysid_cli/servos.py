@@ -58,37 +58,46 @@ class SimulateOptions:
 
     model: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `sysid servos identify`.")]
     files: ServoFiles
+    mjcf: Annotated[
+        Path | None,
+        typer.Option(help="MJCF file of `sysid servos export`, to be simulated in MuJoCo as well."),
+    ] = None
     json_path: JsonPathOption = ""
 
 
 @command(servos, "simulate", example="sysid servos simulate arm other_dataset")
 def simulate(options: SimulateOptions) -> None:
     """Simulate recorded commands in open loop, and print the error of each motion and joint."""
-    from sysid_core.servos import load_servos, overall, replay
+    from sysid_core.servos import load_servos, overall, replay, replay_in_mujoco
 
     model = load_servos(options.model)
     replays = replay(model, options.files.read())
+    errors_of = {
+        "rms": [item.rms for item in replays],
+        "command_rms": [item.command_rms for item in replays],
+    }
+    if options.mjcf is not None:
+        exported = replay_in_mujoco(options.mjcf, model, replays)
+        errors_of["mjcf_rms"] = [item.rms for item in exported]
     seconds = [item.recording.duration for item in replays]
-    error = overall([item.rms for item in replays], seconds)
-    command_error = overall([item.command_rms for item in replays], seconds)
-    content = {
-        "rms": error,
-        "command_rms": command_error,
+    whole = {kind: overall(of_motions, seconds) for kind, of_motions in errors_of.items()}
+    content = whole | {
         "motions": {
             item.recording.name: {
-                "rms": dict(zip(model.joints, map(float, item.rms), strict=True)),
-                "command_rms": dict(zip(model.joints, map(float, item.command_rms), strict=True)),
+                kind: dict(zip(model.joints, map(float, of_motions[k]), strict=True))
+                for kind, of_motions in errors_of.items()
             }
-            for item in replays
+            for k, item in enumerate(replays)
         },
     }
     if not copy_json(json.dumps(content, indent=1), options.json_path):
         _print_replays(model.joints, replays)
         for note in dict.fromkeys(note for item in replays for note in item.recording.notes):
             remark("note:", note)
+        in_mujoco = f" in MuJoCo: {whole['mjcf_rms'] * 1e3:.2f} mrad;" if options.mjcf else ""
         console.print(
-            f"All motions: {error * 1e3:.2f} mrad rms; position = target:"
-            f" {command_error * 1e3:.2f} mrad.",
+            f"All motions: {whole['rms'] * 1e3:.2f} mrad rms;{in_mujoco} position = target:"
+            f" {whole['command_rms'] * 1e3:.2f} mrad.",
             highlight=False,
         )
 

@@ -67,16 +67,16 @@ ClusterOption = Annotated[
 def command(
     group: typer.Typer, name: str | None = None, *, example: str, hidden: bool = False
 ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Make a command from a function with one settings dataclass.
+    """Return a decorator that makes a command of a function with one settings dataclass.
 
     The fields of the dataclass become options and arguments, in their order. A field that is itself
     a dataclass is replaced by its fields, so that several commands can share options.
 
     Args:
         group: Command group to which the command is added.
-        name: Name of the command; default: the function's.
-        example: Command line that the help ends with.
-        hidden: Whether the help of the group leaves it out.
+        name: Name of the command; default: the name of the function.
+        example: Example command line at the end of the help.
+        hidden: True to omit the command from the help of the group.
     """
 
     def register(run: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -101,7 +101,7 @@ def _require_recordings(given: Mapping[str, Any]) -> None:
     """Raise an error if none of the recordings exists, before large libraries are imported.
 
     Raises:
-        SignalError: There is none at these paths.
+        SignalError: No recording exists at these paths.
     """
     one = given.get("recording")
     paths = [*(given.get("recordings") or ()), *([one] if isinstance(one, Path) else [])]

@@ -66,8 +66,8 @@ def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
 
     Args:
         lines: Lines to print.
-        most: Lines that are always shown.
-        whole: Whether all are.
+        most: Number of lines that are always shown.
+        whole: True to print all lines.
     """
     shown = len(lines) if whole or len(lines) <= most + 1 else most
     for line in lines[:shown]:
@@ -102,7 +102,8 @@ _STYLES = {
 def print_verdict(verdict: Verdict, consequence: str = "") -> None:
     """Print the verdict, its reasons, and the consequence of a failure."""
     console.print(f"Verdict: {verdict.outcome.value}", style=_STYLES[verdict.outcome])
-    for reason in verdict.notable or (*verdict.held, *verdict.not_judged):
+    decisive = verdict.not_judged if verdict.outcome is Outcome.NOT_JUDGED else ()
+    for reason in (*decisive, *verdict.notable) or (*verdict.held, *verdict.not_judged):
         console.print(f"· {reason.advice}", highlight=False, soft_wrap=True, markup=False)
     if not verdict.ok and consequence:
         console.print(consequence, highlight=False, soft_wrap=True, markup=False)

@@ -11,7 +11,7 @@ class SysIdError(Exception):
     """Base class of all errors that this package raises.
 
     Args:
-        message: Description of the problem, which names the object.
+        message: Description of the problem with the object concerned.
         remedy: Recommended action.
         **data: Names, indices or bounds, stored in the attribute `data`.
 
@@ -50,7 +50,7 @@ def require_type(value: object, kinds: type | tuple[type, ...], argument: str) -
 
     Args:
         value: Given value.
-        kinds: Types that are taken.
+        kinds: Accepted types.
         argument: Name of the argument.
 
     Raises:

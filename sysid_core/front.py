@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 
 def _for_python(function: Callable[P, R]) -> Callable[P, R]:
-    """Convert errors that name command-line options so that they name arguments."""
+    """Convert error messages such that they refer to arguments instead of command-line options."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -114,7 +114,7 @@ def plan_motion(
         `expectation`.
 
     Raises:
-        ExcitationError: No motion passes the check; the error names the limits that prevent it.
+        ExcitationError: No motion passes the check; the message lists the limits that prevent it.
 
     References:
         Swevers et al. 1997: Fourier series; the D-criterion of the expected covariance.
@@ -151,8 +151,8 @@ def identify(
             first two need `columns`.
         validation: Recordings that are predicted but not fitted.
         columns: Column map of the tables, or its file.
-        drives: Drive gains and couplings; default: those of the column map, otherwise the efforts are
-            torques.
+        drives: Drive gains and couplings; default: those of the column map, or, without a map,
+            efforts that are torques.
         settings: Fields of `FitSettings`, such as `method="ols"`, `friction="usual"`,
             `delay="auto"`.
 
@@ -311,8 +311,8 @@ def load(path: str | Path) -> Any:
         path: File, or output folder of `sysid identify`, `payload` or `servos`.
 
     Returns:
-        An object of the type that belongs to the schema of the file, such as `Estimate` or
-        `Trajectory`; files without a type of their own, such as result.json, as a dictionary.
+        Object of the type that belongs to the schema of the file, such as `Estimate` or
+        `Trajectory`; a dictionary for files without such a type, such as result.json.
 
     Raises:
         SysIdError: The file does not exist, or is not a file of this package.
@@ -339,7 +339,7 @@ def load(path: str | Path) -> Any:
     raw = _FILE.read_json(path) if path.suffix == ".json" else _FILE.read_yaml(path)
     schema = raw.get("schema") if isinstance(raw, dict) else None
     if not isinstance(schema, str) or not schema.startswith("robot_sysid/"):
-        raise _FILE.refusal(path, "names no schema of this package")
+        raise _FILE.refusal(path, "contains no schema of this package")
     loader = _LOADERS.get(schema.split("/")[1])
     return raw if loader is None else loader(path)
 

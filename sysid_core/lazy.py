@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Import of heavy libraries, and of the public names of packages, at their first use.
 
-A door that gathers heavy rooms imports its names below `TYPE_CHECKING`, for readers and type checkers, and
-has `__getattr__ = names_of(__name__, __file__)` for the interpreter (PEP 562), which reads the same lines.
+The `__init__.py` of a package with slow imports lists these imports below `TYPE_CHECKING`, for
+readers and type checkers. At run time, `__getattr__ = names_of(__name__, __file__)` (PEP 562) reads
+the same lines and imports each name on demand.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _KNOWN = ("__file__", "__name__")
 
 
 class _Unloaded(ModuleType):
-    """Module that knows only its name and file until any other attribute is used, which loads it."""
+    """Module that is loaded when an attribute other than its name and file is used."""
 
     def __getattribute__(self, attribute: str) -> Any:
         if attribute in _KNOWN:
@@ -61,8 +62,8 @@ def names_of(package: str, file: str) -> Callable[[str], Any]:
     """Return a function `__getattr__` of a package that imports its names on demand.
 
     Args:
-        package: `__name__` of the door.
-        file: `__file__` of the door, whose imports from its package say where the names are.
+        package: Variable `__name__` of the package.
+        file: Variable `__file__` of the package, whose imports state the modules of the names.
     """
     where = {
         name.asname or name.name: (node.module, name.name)

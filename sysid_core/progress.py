@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress: steps of workflows, and the share of long readings that is done, for any display."""
+"""Progress of a task: steps of workflows, and completed share of the reading of large files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class Step(Kind):
     def share(self) -> float:
         """Share of the work that is done when the step begins, 0 to 1.
 
-        All steps have the same share, because the duration of each depends on robot and recordings.
+        All steps count equally, because the duration of each depends on the robot and the
+        recordings.
         """
         return list(Step).index(self) / len(Step)
 

@@ -49,7 +49,7 @@ def numbers(
         error: Class of the error.
 
     Raises:
-        SysIdError: Another count, or not finite numbers.
+        SysIdError: The number of values is not permitted, or a value is not a finite number.
     """
     try:
         values = [float(part) for part in text.split(",")]
@@ -71,7 +71,8 @@ def require_bounds(
     Args:
         settings: Dataclass of the settings.
         error: Class of the raised error.
-        bounds: The least, or the least and the most, by name; None keeps to all.
+        bounds: Smallest, or smallest and largest value, by name of the setting; None satisfies all
+            bounds.
 
     Raises:
         SysIdError: A setting is outside its bounds; the error names the first one.
@@ -93,9 +94,10 @@ def build_settings(
     """Return the settings from values by name, including nested dataclasses.
 
     Args:
-        kind: Dataclass.
-        given: Values, or what `plain_settings` made; other names are left out, None is the default.
-        places: Present paths of files, by the paths that `given` has.
+        kind: Dataclass of the settings.
+        given: Values by name, or the result of `plain_settings`; unknown names are ignored, and
+            None stands for the default.
+        places: Present paths of files, by their paths in `given`.
     """
 
     def now(value: Any) -> Any:

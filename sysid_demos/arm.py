@@ -52,8 +52,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     """Run the demo.
 
     Returns:
-        0 when torques are predicted nearly as well as by the truth and the controller tracks
-        better with what was identified, else 1.
+        0 if torques are predicted nearly as well as with the true parameters, and the controller
+        tracks better with the identified parameters; otherwise 1.
     """
     console = Console()
     console.rule("[bold]robot_sysid demo: all parameters of an arm")
@@ -87,7 +87,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 def _plan(
     console: Console, model: RobotModel, files: tuple[Path, Path], *, fast: bool
 ) -> list[float]:
-    """Plan, check and write both motions; returns the start posture of the first."""
+    """Plan, check and write both motions; return the start posture of the first."""
     limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     plans = []
     with console.status("Planning and checking the motions") as status:

@@ -38,8 +38,8 @@ def show_torques(
     nominal: ClosedChain,
     truth: ClosedChain,
 ) -> float:
-    """Show the RMS errors of predicted torques on a held-out run; returns the worst ratio to those
-    of the true parameters.
+    """Show the RMS errors of the predicted torques on a held-out run; return the largest ratio to
+    the errors with the true parameters.
     """
     friction = FrictionModel(DriveTrain.direct(nominal.actuated))
     equations = ArmEquations.build(DrivenRobot.of(nominal), [read_bag(bag)], friction, Processing())
@@ -58,11 +58,11 @@ def show_torques(
 
 
 def show_drives(console: Console, report: Report, estimate: Estimate, truth: ClosedChain) -> float:
-    """Compare the estimates with the true parameters; returns the largest friction error in
-    standard deviations.
+    """Compare the estimates with the true parameters; return the largest friction error in standard
+    deviations.
 
-    Drive inertias are not judged, because short motions hardly separate them from those of the
-    links.
+    Drive inertias are not judged, because short motions hardly separate them from the inertias of
+    the links.
     """
     found = {
         name: (value, sd)
@@ -98,8 +98,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     """Run the demo.
 
     Returns:
-        0 when friction and drives are found, torques are predicted and the controller tracks
-        better with what was identified, else 1.
+        0 if friction and drive parameters are found, torques are predicted, and the controller
+        tracks better with the identified parameters; otherwise 1.
     """
     console = Console()
     console.rule("[bold]robot_sysid demo: a leg with closed loops")
@@ -115,9 +115,10 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"simulated {chain.name}; details: identification/report.html",
     )
     report.paragraph(
-        "computed_torque_controller drove the leg with the nominal parameters; a motion was"
-        " recorded and identified through the estimator's action; at rest, on request, the"
-        " controller changed to the identified parameters and tracked the other motion again."
+        "First, computed_torque_controller moved the leg with the nominal parameters. A motion was"
+        " recorded, and the estimator's action identified the leg from it. The controller then"
+        " changed to the identified parameters, on request and at rest. The tracking errors are"
+        " those of a second motion, which was executed before and after this change."
     )
     ratio = show_tracking(console, report, before, after)
     estimate = Estimate.load(out / "identification" / "estimate.yaml")
@@ -138,7 +139,7 @@ def _described(out: Path) -> tuple[ClosedChain, Path]:
 def _plan(
     console: Console, chain: ClosedChain, files: tuple[Path, Path], *, fast: bool
 ) -> list[float]:
-    """Plan, check and write both motions; returns their start postures."""
+    """Plan, check and write both motions; return their start postures."""
     limits = MotionLimits.from_model(chain.model, acceleration=ACCELERATION, tcp_speed=TCP_SPEED)
     config = LoopExcitation(
         duration=10.0 if fast else 20.0,

@@ -55,7 +55,7 @@ def identification_graph(
         namespace: Namespace of all nodes.
         robot: Parameters of the simulated robot.
         executor: Parameters of the executor.
-        controller: Parameters of the torque controller; None: the robot takes positions.
+        controller: Parameters of the torque controller; None: the robot follows position commands.
     """
     return demo_graph(
         namespace=namespace,
@@ -73,8 +73,8 @@ def live(
 ) -> Iterator[LiveClient]:
     """Provide a client of active nodes, which run as processes; their logs go to `out/logs`.
 
-    The nodes use the time of the simulated robot, so that a slow computer plays slowly and gives
-    the same result.
+    The nodes use the time of the simulated robot, so that a slow computer gives the same result in
+    a longer time.
     """
     specs = in_simulated_time(below(specs, out))
     with (
@@ -125,8 +125,8 @@ class Comparison:
     """Predictions of one run with identified, nominal and true parameters.
 
     Attributes:
-        identified: What was identified.
-        predictions: Predictions of "identified", "nominal" (the URDF, without friction), "truth".
+        identified: Identified robot.
+        predictions: Predictions by "identified", "nominal" (URDF without friction) and "truth".
     """
 
     identified: Identification
@@ -159,11 +159,11 @@ def compare(
     """Predict a run with the identified, the nominal and the true parameters.
 
     Args:
-        folder: Folder that `sysid identify` wrote.
-        bag: A held-out run.
-        model: The robot as described.
+        folder: Output folder of `sysid identify`.
+        bag: Bag of a held-out run.
+        model: Nominal robot model.
         true_pi: True parameters of the simulated robot, shape (n_bodies, 10).
-        true_friction: The same for every joint, by symbol, such as F_c.
+        true_friction: True friction parameters of every joint, by symbol, such as F_c.
     """
     identified = Identification.load(folder, model)
     names = identified.names[true_pi.size :]
@@ -222,8 +222,8 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
 
 
 def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) -> int:
-    """Show the results of the checks; write `report.html` and `result.json`; exit status 0 if all
-    checks pass.
+    """Show the results of the checks, and write `report.html` and `result.json`; return 0 if all
+    checks pass, otherwise 1.
     """
     for text, ok, value in checks:
         mark = "[green]✓[/]" if ok else "[red]✗[/]"

@@ -64,7 +64,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     """Run the demo.
 
     Returns:
-        0 when mass, centre of mass, consistency and the replay are as they should be, else 1.
+        0 if mass, centre of mass, physical consistency and the replay pass their checks; otherwise
+        1.
     """
     console = Console()
     model = RobotModel.from_urdf(ROBOT)
@@ -118,8 +119,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 
 
 def _nodes(out: Path, namespace: str, motion: Trajectory, truth: Array) -> Sequence[NodeSpec]:
-    """List of the nodes of the demo; the robot starts near, but not at, the start posture of the
-    motion.
+    """List of the nodes of the demo; the robot starts near the start posture of the motion, but not
+    exactly at it.
     """
     n = motion.q.shape[1]
     start = motion.q[0] + np.random.default_rng(7).uniform(-0.15, 0.15, n)

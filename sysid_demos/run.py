@@ -14,7 +14,7 @@ SCENARIOS = ("payload", "sequential", "arm", "leg")
 
 
 def run(scenario: str, out: Path, *, namespace: str = "", fast: bool = False) -> int:
-    """Play a demo in a separate ROS domain; returns the exit status."""
+    """Run a demo in a separate ROS domain, and return the exit status."""
     if scenario not in SCENARIOS:
         raise SysIdError(
             f"No scenario '{scenario}'.", remedy=f"Choose one of: {', '.join(SCENARIOS)}."

@@ -41,7 +41,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     """Run the demo.
 
     Returns:
-        0 when a motion of all joints is predicted nearly as well as by the truth, else 1.
+        0 if a motion of all joints is predicted nearly as well as with the true parameters;
+        otherwise 1.
     """
     console = Console()
     model = RobotModel.from_urdf(ROBOT)

@@ -31,8 +31,8 @@ class Tracking:
     """Tracking errors of one run.
 
     Attributes:
-        joints: Names.
-        time: Shape (K,) [s].
+        joints: Names of the joints.
+        time: Times of the samples, shape (K,) [s].
         error: Desired minus measured positions, shape (K, n) [rad].
     """
 
@@ -60,8 +60,8 @@ class TrackingRecorder:
     """Recorder of `setpoint` and `joint_states` while a client processes messages.
 
     Args:
-        client: Whose node listens.
-        joints: The ones that are compared.
+        client: Client whose node subscribes to the topics.
+        joints: Names of the compared joints.
     """
 
     def __init__(self, client: LiveClient, joints: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ class TrackingRecorder:
         points.
 
         Args:
-            duration: Duration of the motion, from its mark on [s].
+            duration: Duration of the motion, from its mark [s].
         """
         t, t_d = (
             np.array([stamp - self._begin for stamp, _ in x]) * 1e-9
@@ -116,10 +116,11 @@ def learn_and_track(
 
     Args:
         client, console: Client and console of the demo.
-        out: Gets the bags `bag`, `bag_nominal`, `bag_identified` and the folder `identification`.
-        motions: The exciting one, and the one for tracking.
-        joints: Whose tracking counts.
-        goal: Fields of the action `estimator/identify`.
+        out: Folder for the bags `bag`, `bag_nominal`, `bag_identified` and for the folder
+            `identification`.
+        motions: Motion for identification, and motion for the tracking test.
+        joints: Joints whose tracking error is evaluated.
+        goal: Fields of the goal of the action `estimator/identify`.
     """
     record(client, console, motions[0], out / "bag")
     recorder = TrackingRecorder(client, joints)
@@ -164,7 +165,7 @@ def tracking_figure(before: Tracking, after: Tracking) -> Figure:
 
 
 def show_tracking(console: Console, report: Report, before: Tracking, after: Tracking) -> float:
-    """Show a table in the terminal, and table and figure in the report; returns the ratio of the
+    """Show a table in the terminal, and table and figure in the report; return the ratio of the
     errors before and after.
 
     The median errors are compared, because the simulated robot brakes and catches up whenever the

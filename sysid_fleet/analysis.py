@@ -33,10 +33,10 @@ class Trend:
 
     Attributes:
         series: Estimated values over time, relative to `scale`.
-        monitored: Result of the monitoring.
-        spread: Spread of the group.
-        scale: Scale of the values, in `unit`; 1 for those that aren't relative.
-        unit: Unit of scale times value.
+        monitored: Result of the search for changes.
+        spread: Variation that the robots of the group share.
+        scale: Reference by which the values were divided, in `unit`; 1 if they were not divided.
+        unit: Unit of the product of scale and value.
     """
 
     series: Series
@@ -51,11 +51,11 @@ class FleetState:
     """All time series, and the recordings without estimates.
 
     Attributes:
-        trends: By robot, tool and parameter.
-        failed: Recording and reason.
-        copies: Recordings that hold the same bytes as another, and which that is.
-        outdated: Recordings that were estimated with other settings alone; they don't count.
-        false_alarms: Stated rate for each robot and year.
+        trends: Time series by robot, tool and parameter.
+        failed: Recordings without an estimate, each with the reason.
+        copies: Recordings with the same bytes as another recording, each with the path of that one.
+        outdated: Recordings that were only estimated with other settings, and are ignored.
+        false_alarms: Expected number of false alarms for each robot and year.
     """
 
     trends: Mapping[Key, Trend]
@@ -109,11 +109,12 @@ class FleetState:
 def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
     """Detect changes in all monitored parameters.
 
-    Each recording counts once (by its content), and only with the present settings of the registry.
+    Recordings with the same content count once. Estimates with other settings than those in the
+    registry are ignored.
 
     Args:
-        rows: Rows of the dataset, any order.
-        registry: Groups, rates.
+        rows: Rows of the dataset, in any order.
+        registry: Registry with the groups of robots and the rate of false alarms.
     """
     latest: dict[Key, dict[object, Mapping[str, Any]]] = {}
     every = {row["recording"] for row in rows if row["parameter"]}

@@ -6,9 +6,9 @@ Every estimate is compared with the prediction from the earlier estimates of the
 estimated for the whole group of robots. Without a change, these residuals are independent and
 normal with a common standard deviation of about one, which is only estimated. Two cumulative sums
 (Page 1954; one for each direction) detect a lasting change. Their threshold is computed for the
-wanted rate of false alarms by a Markov chain (Brook & Evans 1972, eq. (2)), averaged over the
-uncertainty of the standard deviation (Jensen et al. 2006). Outlying single nights count as at most
-`CLIP` standard deviations (Lucas & Crosier 1982).
+specified rate of false alarms by a Markov chain (Brook & Evans 1972, eq. (2)), averaged over the
+uncertainty of the standard deviation (Jensen et al. 2006). The residual of an outlying night is
+limited to `CLIP` standard deviations (Lucas & Crosier 1982).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def run_length(k: float, h: float, clip: float = CLIP) -> float:
     Brook & Evans (1972), eq. (2): `(I - Q)^-1 1` of the chain of the sum's states.
 
     Args:
-        k: Reference value.
-        h: Threshold.
-        clip: Larger residuals count as this one, as in `monitor`.
+        k: Reference value of the CUSUM [standard deviations].
+        h: Threshold of the CUSUM [standard deviations].
+        clip: Limit of the residuals; larger ones are set to it, as in `monitor`.
     """
     width = h / (_STATES - 0.5)
     i, j = np.arange(_STATES)[:, None], np.arange(_STATES)[None, :]
@@ -55,13 +55,13 @@ def threshold(k: float, length: float, freedom: float = np.inf) -> float:
     """Return the threshold of a cumulative sum (CUSUM) for a given mean rate of false alarms.
 
     Args:
-        k: Reference value.
-        length: Estimates for each false alarm.
-        freedom: Degrees of freedom of the deviation that residuals are divided by; rounded down
-            to a step of a tenth.
+        k: Reference value of the CUSUM [standard deviations].
+        length: Mean number of estimates between false alarms.
+        freedom: Degrees of freedom of the standard deviation by which the residuals are divided;
+            rounded down to a step of 0.1.
 
     Raises:
-        EstimationError: A length that no threshold gives.
+        EstimationError: No threshold gives this length.
     """
     if not (0.0 < k < CLIP and 10.0 <= length <= 1e9):
         raise EstimationError(
@@ -125,14 +125,15 @@ class Series:
 
 @dataclass(frozen=True)
 class Spread:
-    """Statistics that the robots of a group share.
+    """Variation of the estimates that is common to the robots of a group.
 
     Attributes:
-        between: Standard deviation between nights, in addition to that of the estimates.
-        scale: Factor on the estimates' own deviations, at most 1.
-        freedom: Degrees of freedom of these.
-        slope: Change with the regressor.
-        reference: The regressor's median.
+        between: Standard deviation between nights, in addition to the standard deviations of the
+            estimates.
+        scale: Factor of the standard deviations of the estimates, at most 1.
+        freedom: Degrees of freedom of both.
+        slope: Change of the estimates per unit of the regressor.
+        reference: Median of the regressor.
     """
 
     between: float
@@ -147,12 +148,12 @@ class Change:
     """Lasting change of a parameter.
 
     Attributes:
-        noticed: Index of the estimate at which the alarm came.
-        begins: Index of the first estimate after the change, most likely.
-        before: Mean before.
-        after: Mean since.
-        deviation: Deviation of their difference.
-        statistic: Cumulative sum over its threshold.
+        noticed: Index of the estimate that raised the alarm.
+        begins: Most likely index of the first estimate after the change.
+        before: Mean before the change.
+        after: Mean after the change.
+        deviation: Standard deviation of the difference of the two means.
+        statistic: Cumulative sum divided by its threshold.
     """
 
     noticed: int
@@ -168,12 +169,13 @@ class Monitored:
     """Result of the search for changes in one series.
 
     Attributes:
-        corrected: Values without the regressor's effect, shape (K,).
-        residual: Standardised surprises, shape (K,); NaN before there is anything to compare.
-        level: The larger cumulative sum over its threshold, shape (K,); 1 is an alarm.
-        changes: In order.
-        pooled: Mean since the last change and its deviation.
-        since: Index of the first estimate that is pooled.
+        corrected: Values without the effect of the regressor, shape (K,).
+        residual: Standardised recursive residuals, shape (K,); NaN without an earlier estimate.
+        level: Larger of the two cumulative sums, divided by its threshold, shape (K,); 1 raises an
+            alarm.
+        changes: Detected changes, in the order of time.
+        pooled: Mean since the last change, and its standard deviation.
+        since: Index of the first estimate in this mean.
     """
 
     corrected: Array
@@ -185,14 +187,14 @@ class Monitored:
 
 
 def spread_of(group: Sequence[Series]) -> Spread:
-    """Return the variation between nights and effect of a regressor (such as temperature), from
-    differences of successive estimates.
+    """Return the variation between nights and the effect of a regressor (such as temperature), from
+    the differences of successive estimates.
 
     A change of the parameter causes one large difference between successive estimates of its robot;
     this difference is excluded.
 
     Args:
-        group: The same parameter of like robots.
+        group: Time series of the same parameter, one for each robot of the group.
 
     Raises:
         EstimationError: No robot has two estimates.
@@ -222,8 +224,8 @@ def spread_of(group: Sequence[Series]) -> Spread:
 
 
 def _slope(d: Array, dx: Array) -> float:
-    """Robust slope of differences of estimates over differences of the regressor; 0 if it is not
-    significant.
+    """Robust slope of the differences of the estimates over the differences of the regressor; 0 if
+    it is not significant.
     """
     use = np.isfinite(dx) & (dx != 0.0)
     for _ in range(4):
@@ -241,10 +243,11 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
     """Search for lasting changes.
 
     Args:
-        series: One robot's estimates.
-        spread: Spread of its group.
-        shift: Change to be noticed soonest, in deviations of a night.
-        run_length: Mean number of estimates between false alarms, both directions together.
+        series: Estimates of one robot.
+        spread: Variation common to the group of the robot.
+        shift: Size of the change for which the detection is fastest, in standard deviations of a
+            night.
+        run_length: Mean number of estimates between false alarms, for both directions together.
     """
     x, K = np.array(series.value, dtype=float), len(series.value)
     warmer = series.regressor - spread.reference

@@ -40,16 +40,17 @@ _TEMPERATURE = "sensor_msgs/msg/Temperature"
 def sensor_values(
     model: RobotModel, run: Recording, mass: float | None
 ) -> dict[str, tuple[float, float, str, str]]:
-    """Return the bias of every axis of the sensor, and its gain by a known mass, from slow samples.
+    """Return the bias of every axis of the sensor, and its gain relative to a known mass, from slow
+    samples.
 
     Args:
-        model: The robot, which has the sensor's frame.
-        run: A recording.
-        mass: On the sensor [kg]; None: no gain.
+        model: Robot model with the sensor frame.
+        run: Recording.
+        mass: Known mass on the sensor [kg]; None: the gain is not estimated.
 
     Returns:
-        Name to (value, deviation, unit, verdict); empty without sensor, or where the postures
-        don't separate weight and bias.
+        Value, standard deviation, unit and verdict by name; empty without a sensor, or if the
+        postures do not separate weight and bias.
     """
     if run.wrench is None or not model.pin_model.existFrame(run.wrench.frame):
         return {}
@@ -122,7 +123,7 @@ class Task:
     Attributes:
         source: Source of the recording.
         robot: Robot of the registry.
-        tool: Tool of the registry; None: without.
+        tool: Tool of the registry; None: no tool.
     """
 
     source: Source
@@ -206,7 +207,7 @@ def fit_recording(known: Identification, run: Recording) -> tuple[Identification
     """Fit friction and load of a recording to a calibrated robot.
 
     Raises:
-        EstimationError: Nothing moves.
+        EstimationError: No joint moves.
     """
     equations = ArmEquations.build(known.model, [run], known.friction, known.processing)
     last = known.model.body_names[-1]
@@ -255,7 +256,7 @@ def begin_of(run: Recording, source: Source) -> datetime:
     file.
 
     Raises:
-        SignalError: None of these tells the time.
+        SignalError: None of these contains the time.
     """
     stamp = int(run.joints.stamps_ns[0]) * 1e-9
     if stamp > _CALENDAR:
@@ -268,14 +269,14 @@ def begin_of(run: Recording, source: Source) -> datetime:
         return datetime.fromtimestamp(float(source.stamp.partition("/")[2]), timezone.utc)
     except (ValueError, OverflowError) as err:
         raise SignalError(
-            f"Nothing says when '{source.address}' was recorded.",
+            f"The time of the recording '{source.address}' is unknown.",
             remedy="Record with wall-clock stamps, or name files by date: 2026-03-31_0210.",
         ) from err
 
 
 def warm_up(run: Recording) -> float:
-    """Return the time in motion before the middle of the recording [s], as a measure of the drives'
-    temperature.
+    """Return the time in motion before the middle of the recording [s], as a measure of the
+    temperature of the drives.
     """
     stream = run.joints
     v = np.gradient(stream.q, stream.time, axis=0) if stream.v is None else stream.v

@@ -20,8 +20,9 @@ class Tool(FileSchema):
     """Tool that a robot carries in some recordings.
 
     Attributes:
-        match: Pattern of the recordings' addresses.
-        mass: Known mass on the force-torque sensor [kg]; None: its gain isn't watched.
+        match: Pattern of the addresses of its recordings.
+        mass: Known mass on the force-torque sensor [kg]; None: the gain of the sensor is not
+            monitored.
     """
 
     match: Name
@@ -33,14 +34,16 @@ class Robot(FileSchema):
 
     Attributes:
         description: URDF file, or a robot of example-robot-data.
-        calibration: Folder that `sysid identify` wrote: masses, friction terms, cut-offs.
+        calibration: Output folder of `sysid identify`, with masses, friction terms and cut-off
+            frequencies.
         match: Pattern of the addresses of its recordings.
-        tools: By id; recordings that match none are without tool.
-        columns: Column map of tables, or of data missing in bags.
+        tools: Tools by identifier; a recording that matches none of them was made without a tool.
+        columns: Column map of tables, or of data that bags lack.
         effort_kind: Kind of the efforts in bags.
         temperature: Topic of `sensor_msgs/Temperature` in its bags.
-        speed: Speed that friction is stated at [rad/s or m/s].
-        group: Robots of a group share the spread between nights; default: the description.
+        speed: Speed for which friction is stated [rad/s or m/s].
+        group: Group of robots with a common variation between nights; default: robots with the same
+            description.
     """
 
     description: Name
@@ -58,10 +61,12 @@ class Registry(FileSchema):
     """Robots of a fleet.
 
     Attributes:
-        robots: By id.
-        false_alarms: Expected false alarms for each robot and year, over all that is watched.
-        recordings_per_year: Recordings a year of a robot with one tool.
-        shift: Change, in deviations of a night, that is to be noticed soonest.
+        robots: Robots by identifier.
+        false_alarms: Expected number of false alarms for each robot and year, over all monitored
+            parameters.
+        recordings_per_year: Number of recordings per year of a robot with one tool.
+        shift: Size of the change for which the detection is fastest, in standard deviations of a
+            night.
     """
 
     schema_: Literal["robot_sysid/fleet/1"] = Field(alias="schema")
@@ -74,7 +79,7 @@ class Registry(FileSchema):
         """Return the robot and tool ("" for none) to which a recording belongs.
 
         Raises:
-            BatchError: No robot, or several.
+            BatchError: The recording belongs to no robot, or to several.
         """
         found = [name for name, robot in self.robots.items() if fnmatchcase(address, robot.match)]
         if len(found) != 1:
@@ -95,7 +100,7 @@ def load_registry(path: str | Path) -> Registry:
     """Load `fleet.yaml`; relative paths are relative to this file.
 
     Raises:
-        BatchError: Names file, key and remedy.
+        BatchError: The file is invalid; the message contains file, key and remedy.
     """
     path = Path(path)
     raw = _KIND.read_schema(path, Registry)
@@ -118,7 +123,7 @@ def load_registry(path: str | Path) -> Registry:
 def settings_hash(robot: Robot, tool: Tool | None) -> str:
     """Return the hash of all inputs that affect the estimates, except the recording.
 
-    Files enter the hash by their content, independent of their place.
+    The hash contains the contents of files, but not their paths.
     """
     calibration = [Path(robot.calibration) / name for name in ("parameters.yaml", "estimate.yaml")]
     options = robot.model_dump(mode="json", exclude=_ELSEWHERE)

@@ -48,8 +48,8 @@ def fleet_report(state: FleetState) -> Report:
             state.outcome,
             f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
             next_steps=[
-                "Give recordings of each robot from several nights: changes are sought between them. The"
-                " reasons below say which recordings gave no estimate."
+                "Give recordings of each robot from several nights, between which changes are detected."
+                " The recordings without an estimate are listed below, with the reasons."
             ],
         )
     else:
@@ -149,7 +149,7 @@ def fleet_jobs(
     """Yield one job per recording; its key changes with the recording and with the settings.
 
     Raises:
-        BatchError: A recording that is no robot's, or two robots'.
+        BatchError: A recording belongs to no robot, or to several.
     """
     hashes: dict[tuple[str, str], str] = {}
     for source in sources:
@@ -187,15 +187,15 @@ def identify_fleet(
     """Estimate the parameters in every recording.
 
     Args:
-        places: Files, folders, patterns, addresses of storages.
-        registry: Whose recordings these are.
-        rows: Where results go.
-        engine: Where it is done.
-        resume: True to leave out recordings that are already processed.
+        places: Files, folders, patterns, or addresses in an object storage.
+        registry: Registry of the robots.
+        rows: Dataset to which the results are appended.
+        engine: Engine that executes the jobs.
+        resume: True to omit recordings that are already processed.
         progress: Function called after every recording.
 
     Raises:
-        BatchError: Nothing there, or a recording that is no robot's.
+        BatchError: There are no recordings, or one belongs to no robot or to several.
     """
     total = sum(1 for source in find_sources(places) if registry.owner(source.address))
     jobs = fleet_jobs(find_sources(places), registry)
@@ -216,15 +216,15 @@ def watch_fleet(
     """Estimate the parameters in each new recording of a folder, once it no longer changes.
 
     Args:
-        place: Folder, or address of a storage.
-        registry: Whose recordings these are.
-        rows: Where results go.
-        engine: Where it is done.
-        every: Time between two looks at the folder [s].
-        looks: Number of looks; 0: endless.
+        place: Folder, or address in an object storage.
+        registry: Registry of the robots.
+        rows: Dataset to which the results are appended.
+        engine: Engine that executes the jobs.
+        every: Time between two checks of the folder [s].
+        looks: Number of checks; 0: no end.
 
     Yields:
-        Progress after each look that found new recordings.
+        Progress after each check that found new recordings.
     """
     before: set[Source] = set()
     done = rows.done()
@@ -251,7 +251,7 @@ def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
     """Analyse all estimates; write `alarms.parquet` and `fleet.html`.
 
     Raises:
-        BatchError: pyarrow isn't installed.
+        BatchError: The package pyarrow is not installed.
     """
     kept = rows.latest(NEEDED, lambda name: not name or is_watched(name))
     state = analyse(kept, registry)

@@ -85,11 +85,11 @@ class NodeHealth:
     """One aspect of the diagnostics of a node.
 
     Attributes:
-        name: `<node>: <aspect>`.
+        name: Name in the form `<node>: <aspect>`.
         level: ok, warn, error or stale.
-        message: What is the matter, and what to do.
-        values: Further facts.
-        age: Time since it was said [s].
+        message: Description of the problem, and the remedy.
+        values: Further values by key.
+        age: Age of the message [s].
     """
 
     name: str
@@ -104,10 +104,11 @@ class PayloadMoment:
     """Running payload estimate at one instant; fields as in `PayloadEstimate`.
 
     Attributes:
-        time: Since the view began [s].
-        mass: [kg], with its standard deviation in `mass_sd`.
-        com: Centre of mass in the sensor frame [m], with `com_sd`.
-        inertia: Ixx Ixy Ixz Iyy Iyz Izz about the centre of mass [kg m^2], with `inertia_sd`.
+        time: Time since the start of the view [s].
+        mass: Mass [kg], with its standard deviation in `mass_sd`.
+        com: Centre of mass in the sensor frame [m], with its standard deviation in `com_sd`.
+        inertia: Ixx Ixy Ixz Iyy Iyz Izz about the centre of mass [kg m^2], with its standard
+            deviation in `inertia_sd`.
     """
 
     time: float
@@ -148,8 +149,9 @@ class GraphView:
     """Subscriber to the state messages of all nodes.
 
     Args:
-        node: Node that subscribes; in the namespace of the nodes, or at the root with `namespace`.
-        namespace: Namespace of the nodes where it differs from the node's own.
+        node: Node that subscribes, either in the namespace of the nodes, or in the root namespace
+            if `namespace` is given.
+        namespace: Namespace of the nodes, if `node` is in another one.
     """
 
     def __init__(self, node: Node, namespace: str = "") -> None:

@@ -34,10 +34,10 @@ def watch(namespace: str = "", seconds: float = float("inf")) -> int:
 
     Args:
         namespace: Namespace of the nodes.
-        seconds: How long [s].
+        seconds: Duration [s].
 
     Returns:
-        Exit status: 0, or 1 where no node was heard or one has an error at the end.
+        Exit status: 0, or 1 if no node was found or a node reports an error at the end.
     """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Node("sysid_watch")
@@ -57,8 +57,8 @@ def watch(namespace: str = "", seconds: float = float("inf")) -> int:
 
 
 def page(snapshot: Snapshot, namespace: str = "") -> Any:
-    """Return all displays as one renderable of rich; a message that cannot be displayed is named
-    instead of raising an error.
+    """Return all displays as one renderable of rich; a display that fails is replaced by its error
+    message.
     """
     displays = {
         "nodes": lambda: _health(snapshot, namespace),

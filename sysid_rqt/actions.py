@@ -19,8 +19,8 @@ class Caller:
     the timer of the GUI.
 
     Args:
-        node: Node of the panel, spun elsewhere.
-        say: Shows a sentence, and whether it is good news.
+        node: Node of the panel, which is spun by another thread.
+        say: Function that shows a sentence; its second argument is True for a success.
     """
 
     def __init__(self, node: Node, say: Say) -> None:
@@ -47,8 +47,8 @@ class Caller:
         Args:
             kind: Type of the service.
             name: Name of the service.
-            request: What is asked.
-            then: Takes a good answer.
+            request: Request message.
+            then: Function that is called with the answer if the call succeeds.
         """
         client = self.find(kind, name)
 

@@ -49,9 +49,9 @@ def residual_curves(time: Any, residuals: Any, names: Sequence[str]) -> object:
     """Return a figure of the residual torque of every joint over time.
 
     Args:
-        time: Shape (K,), now is 0 [s].
-        residuals: Shape (K, n) [N m, N or A].
-        names: The n joints.
+        time: Times relative to the present, shape (K,) [s].
+        residuals: Residuals, shape (K, n) [N m, N or A].
+        names: Names of the n joints.
     """
     from matplotlib.figure import Figure
 
@@ -71,11 +71,12 @@ def object_views(message: Any, shape: Any = None) -> object:
     """Return a figure of the held object in three views: shape, point masses, centre of mass,
     inertia.
 
-    Orange: the centre of mass with its ellipsoid of two standard deviations. Blue: the uniform solid
-    of the same mass and inertia. Dots: masses inside the shape with the estimate's moments.
+    Orange: the centre of mass with its ellipsoid of two standard deviations. Blue: the uniform
+    solid of the same mass and inertia. Dots: point masses inside the shape with the moments of the
+    estimate.
 
     Args:
-        message: PayloadEstimate.
+        message: Message of the type PayloadEstimate.
         shape: Shape of the object in the sensor frame, or None.
     """
     from matplotlib.figure import Figure
@@ -133,10 +134,10 @@ def point_masses(points: Any, mass: float, com: Any, spread: Any) -> Any:
     given body, (n,) [kg].
 
     Args:
-        points: Shape (n, 3) [m].
-        mass: [kg].
+        points: Positions of the point masses, shape (n, 3) [m].
+        mass: Total mass [kg].
         com: Centre of mass, shape (3,) [m].
-        spread: Covariance of the mass about it, shape (3, 3) [m^2].
+        spread: Covariance of the mass distribution about the centre of mass, shape (3, 3) [m^2].
     """
     from scipy.optimize import nnls
 
@@ -171,8 +172,8 @@ def arm_bars(message: Any, nominal: Mapping[str, float]) -> object:
     """Return a figure of the difference of every parameter from the URDF, in standard deviations.
 
     Args:
-        message: InertialEstimate.
-        nominal: The URDF's values, by name; parameters without one are left out.
+        message: Message of the type InertialEstimate.
+        nominal: Values of the URDF by name; parameters without a value are omitted.
     """
     from matplotlib.figure import Figure
 

@@ -31,8 +31,8 @@ class Panel(QWidget):
     """Dockable panel that shows the state of the nodes five times a second.
 
     Args:
-        node: Node that subscribes and calls.
-        namespace: Namespace of robot_sysid's nodes.
+        node: Node that subscribes to topics and calls services.
+        namespace: Namespace of the nodes of robot_sysid.
     """
 
     title = ""
@@ -86,7 +86,7 @@ class Panel(QWidget):
     def guarded(self, what: str, work: Callable[[], object]) -> None:
         """Update a part of the panel; an error is shown, and the other parts are still updated.
 
-        PyQt ends the process where a slot raises, and the stop button with it.
+        PyQt would end the process, and with it the stop button, if a slot raised an error.
         """
         try:
             work()

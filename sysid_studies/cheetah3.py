@@ -2,10 +2,10 @@
 """Identification of a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table
 6).
 
-The whole robot gallops, its generalized forces follow from inverse dynamics, and the parameters of
-13 links (10 each) and 12 symmetric rotors (4 each) are estimated by a pseudo-inverse, without a
-prior; once for the whole robot (floating torso), once for one leg alone with the same leg motion and
-the torso locked. Both are then asked to predict both experiments.
+The whole robot gallops, and inverse dynamics gives its generalised forces. The parameters of 13
+links (10 each) and 12 symmetric rotors (4 each) are estimated by a pseudo-inverse, without a prior.
+This is done once for the whole robot (floating torso), and once for a single leg with the same leg
+motion and a locked torso. Both results are then used to predict both experiments.
 """
 
 from __future__ import annotations
@@ -98,12 +98,13 @@ class Cheetah3Study:
     """Result of the study.
 
     Attributes:
-        errors: RMS errors as in `PAPER_TABLE_6`: abad, hip, knee, or x, y, z of the torso.
-        ranks: Per experiment the number of parameters, the numerical rank of its regressor, its
-            gap, and the structural rank.
-        motion: The gallop of the identification.
-        torques: Torques of the leg over the validation gallop, and what the leg identified on the
-            locked torso predicts, each (K, 3) [N m].
+        errors: RMS errors, in the order of `PAPER_TABLE_6`: abad, hip, knee, or x, y, z of the
+            torso.
+        ranks: Number of parameters, numerical rank of the regressor, gap of its singular values,
+            and structural rank, for each experiment.
+        motion: Gallop used for the identification.
+        torques: Torques of the leg over the validation gallop, and their prediction with the
+            parameters identified on the locked torso, each (K, 3) [N m].
         time: Time of the validation gallop [s].
     """
 
@@ -115,7 +116,7 @@ class Cheetah3Study:
 
     @property
     def pattern_matches(self) -> bool:
-        """True if exactly those errors vanish that vanish in the paper."""
+        """True if the same errors vanish as in the paper, and no others."""
         return all(
             (error < ZERO) == (paper == 0.0)
             for which, rows in self.errors.items()
@@ -125,7 +126,7 @@ class Cheetah3Study:
 
     @property
     def is_maximally_exciting(self) -> bool:
-        """True if both experiments excite everything that their structure permits."""
+        """True if both experiments excite all structurally identifiable parameters."""
         return all(numerical == exact for _, numerical, _, exact in self.ranks.values())
 
     @property
@@ -262,7 +263,9 @@ def cheetah3_study() -> Cheetah3Study:
 
 
 def _structure(model: RobotModel) -> Identifiability:
-    """Exact identifiability of the same robot with rotors as rotors instead of bodies."""
+    """Exact identifiability of the same robot, with its rotors modelled as rotors instead of
+    bodies.
+    """
     rotors = [name for name in model.joint_names if name.endswith("_rotor_joint")]
     driven = [name.removesuffix("_rotor_joint") for name in rotors]
     return structural_identifiability(

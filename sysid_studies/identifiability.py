@@ -26,18 +26,18 @@ from sysid_studies.table import StudyTable
 
 @dataclass(frozen=True)
 class PaperRobot:
-    """Published values of one robot; dimensions without and with gravity.
+    """Published values for one robot.
 
     Attributes:
-        title: Where it stands.
+        title: Table or figure of the paper.
         robot: Name of the reference robot.
-        floating_base: True for a base that moves freely; its ten parameters and its column aren't
-            in the paper's table.
-        dim_v: Without and with gravity.
-        dim_k: Likewise.
-        dim_transfer: With gravity.
-        n_base: Base parameters.
-        n_base_with_rotors: The same with the motors' rotors.
+        floating_base: True for a base that moves freely; the table of the paper does not contain
+            its ten parameters and its column.
+        dim_v: Dimension of the velocity span of each body, without and with gravity.
+        dim_k: Dimension of the parameter span of each body, without and with gravity.
+        dim_transfer: Number of inertial transfers of each joint, with gravity.
+        n_base: Number of base parameters.
+        n_base_with_rotors: Number of base parameters with the rotors of the motors.
     """
 
     title: str
@@ -108,8 +108,8 @@ PAPER_ROBOTS = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """One quantity as computed here, as published, and (if possible) as the rank of a sampled
-    regressor.
+    """Three values of one quantity: computed by this package, published, and (if possible) the rank
+    of a sampled regressor.
     """
 
     robot: str
@@ -203,7 +203,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
     """Analyse the robots of the paper; ranks are also computed from sampled regressors.
 
     Args:
-        rng: For the states of the sampled regressors.
+        rng: Random generator of the states of the sampled regressors.
     """
     comparisons: list[Comparison] = []
     answers: dict[str, tuple[Identifiability, Identifiability]] = {}

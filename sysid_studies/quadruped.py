@@ -30,7 +30,7 @@ _AXES = {"abad": "1 0 0", "hip": "0 1 0", "knee": "0 1 0"}
 
 
 def quadruped() -> RobotModel:
-    """Return the robot with a floating trunk and four legs; every rotor is a separate body that
+    """Return the robot with a floating torso and four legs; every rotor is a separate body that
     mimics its joint.
     """
     return RobotModel.from_urdf(_urdf(LEGS), floating_base=True)
@@ -101,13 +101,14 @@ def _joint(
 
 @dataclass(frozen=True, eq=False)
 class Gallop:
-    """Transverse gallop: torso and legs over time; K samples.
+    """Transverse gallop: motion of torso and legs, K samples.
 
     Attributes:
         time: Times, shape (K,) [s].
         position: Position of the torso, with its first two derivatives, shape (3, K, 3) [m, s].
-        rpy: Roll, pitch, yaw of the torso, likewise, shape (3, K, 3) [rad, s].
-        legs: Joint angles by `leg_joint`, likewise, shape (3, K).
+        rpy: Roll, pitch and yaw of the torso, with their first two derivatives, shape (3, K, 3)
+            [rad, s].
+        legs: Joint angles by `leg_joint`, with their first two derivatives, shape (3, K) [rad, s].
     """
 
     time: Array
@@ -120,8 +121,8 @@ def gallop(*, stride: float = 0.42, detail: float = 0.0) -> Gallop:
     """Gallop as a sum of harmonics of the stride, with the feet in the order RR, RL, FR, FL.
 
     Args:
-        stride: Duration of one [s].
-        detail: Shifts the harmonics against each other [rad]: another value is another gallop.
+        stride: Duration of a stride [s].
+        detail: Phase shift between the harmonics [rad]; each value gives another gallop.
     """
     time = np.linspace(0.0, STRIDES * stride, SAMPLES, endpoint=False)
     w = 2 * np.pi / stride
@@ -162,8 +163,8 @@ def gallop(*, stride: float = 0.42, detail: float = 0.0) -> Gallop:
 def motion_of(model: RobotModel, motion: Gallop) -> tuple[Array, Array, Array]:
     """Return the configuration (K, nq), velocity and acceleration (K, nv) of a model that gallops.
 
-    A model without a floating base moves its legs alone, as with the torso locked. Rotors turn
-    with their joints.
+    A model without a floating base moves only its legs, as with a locked torso. Rotors turn with
+    their joints.
     """
     pin_model, K = model.pin_model, len(motion.time)
     q = np.tile(pin.neutral(pin_model), (K, 1))

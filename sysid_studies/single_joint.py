@@ -2,10 +2,10 @@
 """Dynamics of an arm from its minimal constants alone, and the information in its torques while one
 joint moves.
 
-Lin 1992: algorithm 1 and equations (9), (11), (29)-(32) with no link parameter, what must equal recursive
-Newton-Euler; section 3, the linear equations (56)-(61) of single-joint motion, and Properties 1 and 2:
-which constants a motion can show at all, with the reason in words. The dynamics work on complex numbers
-too, so that derivatives are exact (complex steps).
+From Lin (1992): algorithm 1 and equations (9), (11), (29)-(32) without link parameters, whose
+result must equal that of recursive Newton-Euler; section 3, the linear equations (56)-(61) of
+single-joint motion; Properties 1 and 2, which state the constants that a motion excites, and the
+reason. The dynamics also accept complex numbers, so that derivatives are exact (complex steps).
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ def varying_parts(
     r"""Return the varying parts `l_i` and `V_i` of algorithm 1, which depend on the joints beyond
     body i.
 
-    The last body has none: eqs. (15), (17).
+    The last body has none, see eqs. (15), (17).
 
-    Equations (19), (21) behind a revolute joint, (23), (25) behind a prismatic one. They are linear
-    in the constants, so a stack of constants gives the coefficients of the linear equations.
+    Equations (19), (21) hold behind a revolute joint, and (23), (25) behind a prismatic joint. The
+    parts are linear in the constants, so that a stack of constants gives the coefficients of the
+    linear equations.
 
     Args:
         chain: Arm as a serial chain.
         constants: Constants of all bodies, shape (..., n, 10), see `MinimalConstants.all_constants`.
-        q: Joint positions, shape (n,).
+        q: Joint positions, shape (n,) [rad or m].
 
     Returns:
         l, shape (..., n, 3), and V, shape (..., n, 3, 3).
@@ -146,8 +147,8 @@ def composite_inverse_dynamics(
         chain: Arm as a serial chain.
         constants: Constants of all bodies, shape (n, 10).
         q: Joint positions, shape (n,) [rad].
-        v: Joint velocities, shape (n,).
-        a: Joint accelerations, shape (n,).
+        v: Joint velocities, shape (n,) [rad/s].
+        a: Joint accelerations, shape (n,) [rad/s^2].
 
     Returns:
         Shape (n,) [N m or N].
@@ -177,7 +178,7 @@ class Visibility:
     """Excitation of the body beyond one joint by one motion.
 
     Attributes:
-        names: The constants of that body that its joint's torque depends on.
+        names: Constants of the body on which the torque of its joint depends.
         reason: Case of Property 1 or 2 that applies.
     """
 
@@ -200,17 +201,19 @@ def single_joint_rows(
     By kind of joint: (56) revolute and (57) prismatic behind a turning joint, (58) the turning
     joint itself, (59) behind a sliding joint, (60) the sliding joint itself.
 
-    Equations (53)-(55) give its motion, (56)-(61) the coefficients: the bodies behind the observed
-    joint are one rigid composite body, `c = k + l` and `J = U + V` from algorithm 1.
+    Equations (53)-(55) give the motion of the observed body, and (56)-(61) the coefficients. The
+    bodies behind the observed joint form one rigid composite body, with `c = k + l` and `J = U + V`
+    from algorithm 1.
 
     Args:
-        minimal: The constants, b of them.
-        posture: Positions of all joints, shape (n,); the moving joint's is replaced by `q`.
+        minimal: The b minimal constants.
+        posture: Positions of all joints, shape (n,) [rad or m]; that of the moving joint is
+            replaced by `q`.
         moving: Index of the joint that moves.
-        observed: Index of the joint whose torque is meant, not before the moving one.
+        observed: Index of the joint whose torque is observed; not before the moving joint.
         q: Positions of the moving joint, shape (K,) [rad or m].
-        v: Velocities, shape (K,).
-        a: Accelerations, shape (K,).
+        v: Velocities of the moving joint, shape (K,) [rad/s or m/s].
+        a: Accelerations of the moving joint, shape (K,) [rad/s^2 or m/s^2].
 
     Returns:
         Shape (K, b).
@@ -252,14 +255,14 @@ def single_joint_rows(
 def visible_constants(
     chain: DrivingAxisChain, moving: int, observed: int, posture: ArrayLike
 ) -> Visibility:
-    """Return properties 1 and 2: constants of a body that the torque of one joint determines while
-    another joint moves alone.
+    """Return the constants of a body that the torque of its joint determines while another joint
+    moves alone (Properties 1 and 2).
 
     Args:
         chain: Arm as a serial chain.
         moving: Index of the joint that moves.
-        observed: Index of the joint whose torque is read, not before the moving one.
-        posture: Positions of all joints, shape (n,).
+        observed: Index of the joint whose torque is observed; not before the moving joint.
+        posture: Positions of all joints, shape (n,) [rad or m].
     """
     j = observed + 1
     pair = f"joint {moving + 1} ({chain.joint_names[moving]}) and joint {j}"
@@ -346,21 +349,20 @@ def _motion_of_body(
 def check_postures(
     minimal: MinimalConstants, moving: int, observed: int, postures: Sequence[ArrayLike]
 ) -> tuple[str, ...]:
-    """Return the constants of a body that the motion of one joint in given postures determines,
-    compared with all that it can determine.
+    """Return the constants of a body that the motion of one joint determines in the given postures.
 
-    The constants of the bodies behind it count as known. With ideal velocities and accelerations,
-    all constants that Properties 1 and 2 list must be independent over the postures.
+    The constants of the bodies behind it are assumed to be known. With ideal velocities and
+    accelerations, all constants that Properties 1 and 2 list must be independent over the postures.
 
     Args:
         minimal: Minimal constants of the arm.
         moving: Index of the joint that moves alone.
-        observed: Index of the joint whose torque is read, and whose body is meant.
+        observed: Index of the joint whose torque is observed, and of its body.
         postures: Positions of all joints, each of shape (n,).
 
     Raises:
-        ExcitationError: A posture shows nothing of the body, or all together leave constants
-            undetermined; says which and why.
+        ExcitationError: A posture gives no information about the body, or all postures together
+            leave constants undetermined; the message states which ones and why.
     """
     chain = minimal.chain
     wanted: dict[str, None] = {}
@@ -374,7 +376,7 @@ def check_postures(
         raise ExcitationError(
             f"Moving joint {moving + 1} alone does not excite body {observed + 1} at joint"
             f" {observed + 1} ({why}).",
-            remedy="Move another joint before it that is not parallel to it.",
+            remedy="Move another joint before it whose axis is not parallel to its own.",
             moving=moving,
             observed=observed,
         )

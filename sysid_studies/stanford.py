@@ -3,7 +3,7 @@ r"""Identification of the Stanford arm (Lin 1992, section 4): tables I and II, a
 
 The arm is moved one joint at a time in simulation (recursive Newton-Euler), its minimal constants
 are identified backward by algorithm 2 with the paper's postures and samples, and the inverse
-dynamics from the identified constants alone are compared with the simulation's.
+dynamics from the identified constants alone are compared with the simulation.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class StanfordStudy:
     """Result of the study.
 
     Attributes:
-        directions: Table I, u_1 in frame j by body number, each of shape (postures, 3).
-        constants: Table II, the identified constants.
-        exact: The same constants straight from the link parameters (lemma 1).
+        directions: Axis u_1 in frame j by body number (table I), each of shape (postures, 3).
+        constants: Identified constants (table II).
+        exact: The same constants, computed from the link parameters (lemma 1).
         closing_error: Largest difference between the torques from the constants alone and those of
             recursive Newton-Euler, relative to the largest torque, over random motions.
         n_random: Number of random motions.
@@ -182,8 +182,8 @@ def stanford_study(rng: np.random.Generator, n_random: int = 100) -> StanfordStu
     """Identify the Stanford arm as the paper does.
 
     Args:
-        rng: For the motions of the closing check.
-        n_random: Number of those motions.
+        rng: Random generator of the motions for the final check.
+        n_random: Number of motions in the final check.
     """
     model = load_robot("stanford")
     minimal = minimal_constants(model)

@@ -31,7 +31,7 @@ class StudyTable:
 
 
 class Study(Protocol):
-    """Result of the reproduction of a paper's experiment."""
+    """Result of the reproduction of a published experiment."""
 
     @property
     def tables(self) -> Sequence[StudyTable]:

@@ -13,7 +13,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
-from busy_machine import patience
 from page_clicks import Clicks
 from real_ros import NEEDED, real_ros_environment, with_driver_messages
 from recordings import where_they_are
@@ -45,11 +44,7 @@ def clicks() -> Iterator[Clicks]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests may take longer on a slow machine; side by side, long files begin first."""
-    limit = float(config.getini("timeout")) * patience()
-    for item in items:
-        if not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(limit))
+    """Side by side, long files begin first."""
     if not hasattr(config, "workerinput"):
         return
     marked = {
@@ -63,7 +58,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             path for path in dict.fromkeys(item.path for item in items) if path in marked[mark]
         ]
         first |= {path: 2 * k + offset for k, path in enumerate(files)}
-    items.sort(key=lambda item: first.get(item.path, len(items)))
+    last = len(first) + len(items)  # not in the key: a list that is being sorted has the length 0
+    items.sort(key=lambda item: first.get(item.path, last))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

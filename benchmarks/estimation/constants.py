@@ -28,7 +28,7 @@ PROCESSING = ("rate_hz", "motion_cutoff_hz", "torque_cutoff_hz", "moving", "end_
 
 
 def data_sets(folder: Path | None) -> dict[str, tuple[RobotModel, ColumnMap, Recording]]:
-    """A simulated UR5, and a surgical manipulator with closed loops where its data are at hand."""
+    """A simulated UR5, and a surgical manipulator with closed loops if its data are available."""
     ur5 = ROOT / "examples" / "ur5"
     columns = ColumnMap.load(ur5 / "columns.yaml")
     model = RobotModel.from_urdf("ur5")
@@ -44,7 +44,7 @@ def data_sets(folder: Path | None) -> dict[str, tuple[RobotModel, ColumnMap, Rec
 def error(
     model: RobotModel, columns: ColumnMap, run: Recording, changed: dict[str, float]
 ) -> float:
-    """Relative error on the last third of a recording, fitted to the rest."""
+    """Relative error on the last third of a recording of a model fitted to the first two thirds."""
     first = run.joints.time < 2.0 / 3.0 * run.joints.time[-1]
     fitted, unseen = (replace(run, joints=run.joints.select(rows)) for rows in (first, ~first))
     drives = columns.drives.ordered(model.joint_names)
@@ -56,7 +56,7 @@ def error(
 
 
 def main() -> None:
-    """Measure all numbers on all data sets."""
+    """Vary every number on every data set."""
     sets = data_sets(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     usual = {name: error(*data, {}) for name, data in sets.items()}
     table: dict[str, dict[str, object]] = {}

@@ -2,8 +2,8 @@
 # ruff: noqa: E402 -- threads are limited before numpy is imported
 """Time from arrays to a physically consistent estimate of all parameters of a Panda.
 
-Run: python benchmarks/estimation/identify.py [samples]; with one thread, as `sysid` itself does, unless
-OMP_NUM_THREADS says otherwise.
+Run: python benchmarks/estimation/identify.py [samples]; with one thread, like `sysid` itself,
+unless OMP_NUM_THREADS is set.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ from sysid_core.signals import EffortKind, JointStream, Recording
 
 
 def simulated_run(model: RobotModel, samples: int, rate_hz: float) -> tuple[Recording, np.ndarray]:
-    """Fourier motion of all joints, with friction, armature and noise; accelerations as well."""
+    """Recording of a Fourier motion of all joints with friction, armature and noise; and its
+    accelerations.
+    """
     rng = np.random.default_rng(1)
     t = np.arange(samples) / rate_hz
     w = 2.0 * np.pi * 0.1 * np.arange(1, 6)
@@ -64,7 +66,7 @@ def simulated_run(model: RobotModel, samples: int, rate_hz: float) -> tuple[Reco
 def arrays_to_regression(
     model: RobotModel, friction: FrictionModel, recording: Recording, a: np.ndarray
 ) -> Regression:
-    """Every sample as it is: nothing filtered, nothing dropped."""
+    """Regression with all samples, without filtering."""
     q, v, tau = recording.joints.q, recording.joints.v, recording.joints.effort
     Phi = friction.regressor(q, v, a)
     return Regression(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running payload estimate moment by moment, and changes of the load, in simulation.
+"""Online payload estimation in simulation: errors over time, and detection of changes of the load.
 
 Run: python benchmarks/estimation/payload_live.py moments 30   when mass, centre and inertia are known, and
                                                     how often they lie beyond two deviations
@@ -41,14 +41,16 @@ SWINGS = ((45.0, 1.5), (20.0, 1.5), (10.0, 1.5), (5.0, 1.5), (20.0, 4.0), (10.0,
 
 
 def thing_number(number: int) -> StudyObject:
-    """Weights on a board, and the families of `payload_robustness.py`, in turn."""
+    """Object of this number: weights on a board, or an object of the families of
+    `payload_robustness.py`.
+    """
     rng = np.random.default_rng([31, number])
     makers = [lambda rng: random_objects(2, rng)[rng.integers(2)], *FAMILIES.values()]
     return makers[number % len(makers)](rng)
 
 
 def moments(count: int) -> None:
-    """Coverage at every moment, and when enough is known (and true)."""
+    """Print the coverage at every moment, and the time at which enough is known (and correct)."""
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
     print(f"{count} objects; beyond 2 sd: share of moments and components, and at the worst moment")
     for speed in SPEEDS:
@@ -105,7 +107,9 @@ def moments(count: int) -> None:
 
 
 def swings(count: int) -> None:
-    """The inertia at 2 rad/s, by swings of less amplitude and more acceleration, and by longer ones."""
+    """Print the error of the inertia after swings with smaller amplitude and larger acceleration,
+    and after longer swings, at 2 rad/s.
+    """
     for degrees, seconds in SWINGS:
         amplitude = float(np.deg2rad(degrees))
         peak = float(np.abs(swing(2.0, 4.0, amplitude=amplitude).a).max())
@@ -137,7 +141,9 @@ def swings(count: int) -> None:
 
 
 def changes(count: int) -> None:
-    """A load that stays, and one that is taken up, put down or slips by 5 cm after 3 s."""
+    """Print false alarms with a constant load, and detections of a load that is picked up, put down
+    or slips by 5 cm after 3 s.
+    """
     alarms, kinds = 0, ("attached", "detached", "slipped")
     for number in range(count):
         run, wrench, _ = _loaded(number, ALARM_SECONDS)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masses and centres of mass from recordings of real wrist sensors: how far off, and how wide.
+"""Errors and standard deviations of masses and centres of mass from recordings of real wrist
+sensors.
 
 Run: python benchmarks/estimation/payload_real.py ../shared/data [SENSOR ...]
 
-Every recording is weighed whole and in halves and thirds cut at several places. Noise models were
-chosen on `CHOSEN_ON`, the other sensors judge.
+The payload is identified from every whole recording, and from halves and thirds cut at several
+places. The noise models were chosen on the sensors `CHOSEN_ON` and are judged on the others.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ class KnownLoad:
     """A recording of a load whose mass is known.
 
     Attributes:
-        sensor: Its name.
+        sensor: Name of the sensor.
         run: Name of the recording.
         pose: Pose of the sensor, shape (K, 6) or (K, 7).
-        wrench: As the sensor gives it, shape (K, 6).
-        mass: [kg].
-        columns: What the columns are.
-        time: Shape (K,) [s]; None for still postures, or where `columns` say the rate.
-        axes: Axes of the wrench.
+        wrench: Readings of the sensor, shape (K, 6) [N, N m].
+        mass: Mass of the load [kg].
+        columns: Column map of the recording.
+        time: Times, shape (K,) [s]; None for still postures, or if `columns` give the rate.
+        axes: Frame in which the wrench is expressed.
         com: Centre of mass in the sensor frame, shape (3,); NaN where unknown [m].
     """
 
@@ -64,7 +65,7 @@ class KnownLoad:
     com: tuple[float, float, float] = (np.nan, np.nan, np.nan)
 
     def part(self, start: float, share: float, name: str) -> KnownLoad:
-        """A share of it, cut out anywhere."""
+        """Return a part of the recording with a given share of its samples."""
         first = round(start * len(self.pose))
         rows = slice(first, first + round(share * len(self.pose)))
         time = None if self.time is None else self.time[rows]
@@ -73,7 +74,7 @@ class KnownLoad:
 
     @property
     def parts(self) -> Iterator[KnownLoad]:
-        """The whole, halves and thirds."""
+        """Yield the whole recording, its halves and its thirds."""
         yield self.part(0.0, 1.0, "whole")
         for name, share, starts in (("half", 1 / 2, HALVES), ("third", 1 / 3, THIRDS)):
             for start in starts:
@@ -84,10 +85,10 @@ class KnownLoad:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was weighed: errors and deviations of mass and centre of mass, four each.
+    """Errors and standard deviations of mass and centre of mass, four numbers each.
 
-    They are in percent of the mass and in millimetres, and NaN where the truth isn't known or
-    nothing was weighed.
+    They are given in percent of the mass and in millimetres. NaN: the true value is unknown, or the
+    identification was refused.
     """
 
     sensor: str
@@ -100,13 +101,13 @@ class Answer:
 
     @classmethod
     def refused(cls, load: KnownLoad) -> Answer:
-        """No answer."""
+        """Return the answer of a refused identification."""
         nothing = np.full(4, np.nan)
         return cls(load.sensor, load.run, load.mass, np.nan, nothing, nothing, "refused")
 
     @classmethod
     def of(cls, load: KnownLoad, payload: PayloadSummary, verdict: str) -> Answer:
-        """A result beside the truth."""
+        """Compare a result with the true values."""
         unit = np.array([0.01 * load.mass, 1e-3, 1e-3, 1e-3])
         found = np.append(payload.mass, payload.com)
         sd = np.append(payload.mass_sd, payload.com_sd) / unit
@@ -115,18 +116,18 @@ class Answer:
 
     @property
     def z(self) -> Array:
-        """Errors in deviations, shape (4,)."""
+        """Errors in standard deviations, shape (4,)."""
         return self.error / self.sd
 
     @property
     def score(self) -> Array:
-        """Interval scores of 95 % (Gneiting and Raftery 2007, eq. (43)), shape (4,)."""
+        """Scores of the 95 % intervals (Gneiting and Raftery 2007, eq. (43)), shape (4,)."""
         beyond = np.maximum(np.abs(self.error) - 1.96 * self.sd, 0.0)
         return 2.0 * 1.96 * self.sd + 2.0 / 0.05 * beyond
 
 
 def lara8(folder: Path) -> Iterator[KnownLoad]:
-    """The tool of the thesis; for the recording with another load the mean of its force."""
+    """The tool of the thesis; the mass of the other load is known from its mean force."""
     for run, mass in (
         ("jogging_joint_mass", 5.6),
         ("jogging_linear_mass", 5.6),
@@ -141,9 +142,9 @@ def lara8(folder: Path) -> Iterator[KnownLoad]:
 
 
 def axia80(folder: Path) -> Iterator[KnownLoad]:
-    """A tool of 1.24 kg by its owner: still postures, and a run at ten hertz.
+    """A tool whose owner states 1.24 kg: still postures, and a recording at 10 Hz.
 
-    Seven more postures hold another load: all three axes read a tenth less there.
+    Seven more postures were recorded with another load: all three axes read 10 % too little there.
     """
     columns = WrenchColumns(still=True, pose=_names("pose", 7), rotation=RotationFormat.XYZW)
     pose, wrench = (
@@ -158,7 +159,7 @@ def axia80(folder: Path) -> Iterator[KnownLoad]:
 
 
 def panda(folder: Path) -> Iterator[KnownLoad]:
-    """A tool of 1.13 kg, 103 mm from the sensor, by static fits of all runs."""
+    """A tool of 1.13 kg, 103 mm from the sensor, as static fits of all recordings give it."""
     runs = np.load(folder / "panda_ft_imu_tum" / "runs.npz")
     columns = WrenchColumns(rate_hz=1000, pose=_names("pose", 7), rotation=RotationFormat.WXYZ)
     axes, com = WrenchAxes.SENSOR, (np.nan, np.nan, 0.103)
@@ -169,7 +170,9 @@ def panda(folder: Path) -> Iterator[KnownLoad]:
 
 
 def guided(folder: Path) -> Iterator[KnownLoad]:
-    """0.9 kg since the controller's sensor was zeroed, with a gripper on, in a guided hand."""
+    """A weight of 0.9 kg in a gripper on a hand-guided robot, whose controller zeroed the sensor
+    before.
+    """
     runs = np.load(folder / "ur5e_sdu_demos_wrench" / "runs.npz")
     columns = WrenchColumns(time="time", pose=_names("pose", 6), rotation=RotationFormat.ROTVEC)
     for run in range(3, 8):
@@ -180,7 +183,7 @@ def guided(folder: Path) -> Iterator[KnownLoad]:
 
 
 def printed(folder: Path) -> Iterator[KnownLoad]:
-    """Raw channels calibrated by every other posture; the others are weighed."""
+    """Raw channels, calibrated with every second posture; the other postures are identified."""
     static = np.load(folder / "fts_3dprinted_ur3e_known_mass" / "static.npz")
     raw, index = static["raw"].astype(float), static["pose_index"]
     sound = np.all((raw > 50) & (raw < 950), axis=1)  # counts; beyond, channels are saturated
@@ -212,7 +215,7 @@ def printed(folder: Path) -> Iterator[KnownLoad]:
 
 
 def table(load: KnownLoad) -> tuple[Recording, bool]:
-    """The recording as `sysid payload` reads it, and whether its rows are still postures."""
+    """Return the recording as `sysid payload` reads it, and whether its rows are still postures."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         stamps = {} if load.time is None else {"time": load.time}
@@ -221,14 +224,14 @@ def table(load: KnownLoad) -> tuple[Recording, bool]:
 
 
 def weighed(load: KnownLoad) -> Weighing:
-    """The recording as `sysid payload` weighs it."""
+    """Identify the payload as `sysid payload` does."""
     recording, still = table(load)
     model = RobotModel.from_urdf(recording.urdf_xml)
     return weigh_motion(recording, model, "sensor", axes=load.axes, still=still)
 
 
 def answered(load: KnownLoad) -> Answer:
-    """The mass and centre of mass that `sysid payload` prints."""
+    """Return the mass and centre of mass that `sysid payload` prints."""
     try:
         weighing = weighed(load)
         payload = PayloadSummary.of(weighing.estimate)
@@ -239,7 +242,7 @@ def answered(load: KnownLoad) -> Answer:
 
 
 def show(answers: list[Answer]) -> None:
-    """All answers, then a row for each sensor."""
+    """Print all answers, then a row for each sensor."""
     for one in answers:
         print(
             f"{one.sensor:8} {one.run:32} {one.truth:5.2f} {one.mass:6.3f} ± {one.sd[0]:4.1f} %"
@@ -281,7 +284,7 @@ def show(answers: list[Answer]) -> None:
 
 
 def _inside(z: Array) -> str:
-    """Share within two deviations."""
+    """Share of errors within two standard deviations."""
     return f"{100 * np.mean(np.abs(z) < 2):.0f} %"
 
 
@@ -290,7 +293,7 @@ def _names(prefix: str, count: int) -> tuple[str, ...]:
 
 
 def main(folder: Path, sensors: Sequence[str] = ()) -> None:
-    """All recordings, or those of some sensors."""
+    """Identify all recordings, or those of some sensors."""
     loads = [load for read in (lara8, axia80, panda, guided, printed) for load in read(folder)]
     loads = [load for load in loads if not sensors or load.sensor in sensors]
     cut = [part for load in loads for part in (load.parts if load.sensor != "printed" else [load])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Object x shape x fault: how well a payload estimator knows what it doesn't know.
+"""Errors and stated uncertainty of the payload estimators by object, assumed shape and fault.
 
 Run: python benchmarks/estimation/payload_robustness.py 40    objects of each family, random ones for the faults
      python benchmarks/estimation/payload_robustness.py 2 TOOLS    runs of each tool, exact meshes
@@ -7,7 +7,7 @@ Run: python benchmarks/estimation/payload_robustness.py 40    objects of each fa
 TOOLS is the folder "Workshop Tools Dataset" of Nadeau, Giamou, Kelly 2023 (The sum of its parts), which the
 repository github.com/utiasSTARS/inertial-identification-with-part-segmentation holds.
 
-Settings were chosen on random objects and other families (`CHOICE_FAMILIES`), never on these.
+Settings were chosen on random objects and on other families (`CHOICE_FAMILIES`), not on these.
 """
 
 from __future__ import annotations
@@ -78,15 +78,16 @@ Fault = Callable[[Array, Array, np.random.Generator], Array]
 
 @dataclass(frozen=True)
 class Nuisance:
-    """A fault, and how long the recording is.
+    """A fault of the sensor or robot, and the duration of the recording.
 
     Attributes:
-        wrench: From time (K,), wrench (K, 6) and a generator to the faulty wrench (K, 6).
+        wrench: Function that returns the faulty wrench (K, 6) for times (K,), the wrench (K, 6) and
+            a random generator.
         seconds: Duration of the recording.
         delay: Delay of the wrench [s].
-        gravity: Tilt of gravity [rad].
-        encoder: Offset of every encoder, standard deviation [rad].
-        age: Age of the tare, which a session knows [s].
+        gravity: Error of the direction of gravity [rad].
+        encoder: Standard deviation of the encoders' offsets [rad].
+        age: Age of the tare, known to the estimator [s].
     """
 
     wrench: Fault = lambda time, wrench, rng: wrench
@@ -170,7 +171,7 @@ NUISANCES: dict[str, Nuisance] = {
 def nuisance_experiment(
     speed: float, thing: StudyObject, nuisance: Nuisance, rng: np.random.Generator
 ) -> Experiment:
-    """A recording with one fault, of an object at a mean angular speed [rad/s]."""
+    """Return a recording of an object with one fault at a mean angular speed [rad/s]."""
     motion = swing(speed, nuisance.seconds)
     model, frame, time = motion.model, motion.frame, motion.time
     late = swing(speed, nuisance.seconds, shift=-nuisance.delay)
@@ -203,9 +204,11 @@ def _true_wrench(motion: Swing, thing: StudyObject, tilt: float, rng: np.random.
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One fit against the truth: errors [%] of mass, centre and inertia, and of all ten in deviations.
+    """Errors of one estimate: of mass, centre of mass and inertia [%], and of all ten parameters in
+    standard deviations.
 
-    `told` is the deviation of the inertia relative to it (Frobenius norms).
+    `told` is the stated standard deviation of the inertia relative to the inertia (Frobenius
+    norms).
     """
 
     row: str
@@ -218,7 +221,7 @@ class Outcome:
 
 
 def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
-    """Judge an estimate."""
+    """Compare an estimate with the true parameters."""
     payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
     error = np.r_[payload.mass - mass, payload.com - com, (payload.inertia - inertia)[_UPPER]]
@@ -242,7 +245,7 @@ def _fits(
 
 
 def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
-    """One object of each family with every shape, clean and faulty sensor."""
+    """Estimate one object of each family with every assumed shape, with ideal and faulty sensor."""
     found = []
     for family, make in FAMILIES.items():
         thing = make(np.random.default_rng([_SEED, number, *family.encode()]))
@@ -261,7 +264,7 @@ def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
 
 
 def tool_outcomes(folder: Path, runs: int) -> list[Outcome]:
-    """A tool with its mesh, held as its makers say, clean and faulty sensor."""
+    """Estimate every tool with its mesh in the grasp of the data set, with ideal and faulty sensor."""
     facts = yaml.safe_load((folder / "Inertia.yaml").read_text(encoding="utf-8"))["OBJECT"]
     X = np.linalg.inv(np.array(facts["GRASP_WRT_MESH"]))
     com, inertia = np.array(facts["COM_WRT_MESH"]), np.array(facts["INERTIA_WRT_COM"])
@@ -280,7 +283,7 @@ def tool_outcomes(folder: Path, runs: int) -> list[Outcome]:
 
 
 def nuisance_outcomes(number: int) -> list[Outcome]:
-    """A random object with every fault alone, batch and running."""
+    """Estimate random objects with each fault, offline and online."""
     thing = random_objects(2, np.random.default_rng([_SEED, number, 3]))[number % 2]
     found = []
     for name, nuisance in NUISANCES.items():
@@ -298,7 +301,7 @@ def nuisance_outcomes(number: int) -> list[Outcome]:
 
 
 def show(outcomes: list[Outcome]) -> None:
-    """A row for each case and sensor."""
+    """Print a row for each case and sensor."""
     for row, kind in dict.fromkeys((o.row, o.kind) for o in outcomes):
         some = [o for o in outcomes if (o.row, o.kind) == (row, kind)]
         z = np.array([o.z for o in some])
@@ -317,7 +320,7 @@ def show(outcomes: list[Outcome]) -> None:
 
 
 def main(objects: int, tools: Path | None = None) -> None:
-    """All three tables, or the tools, every other one apart."""
+    """Print all three tables, or only that of the tools, in two halves."""
     with Engine(0) as engine:
         if tools is not None:
             folders = sorted(path.parent for path in tools.glob("*/Inertia.yaml"))

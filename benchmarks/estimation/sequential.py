@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A UR5 with unknown parameters, friction and rotors in MuJoCo, identified one joint at a time.
 
-python benchmarks/estimation/sequential.py [--seeds 3] [--arms]
-Prints what planning and fitting take and how far the result is from the truth; with --arms, a plan
-for every serial arm of example-robot-data that has masses.
+python benchmarks/estimation/sequential.py [--seeds 3] [--arms] Prints the times of planning and
+fitting and the errors of the result. With --arms, plans for every serial arm of example-robot-data
+whose description has masses.
 """
 
 from __future__ import annotations

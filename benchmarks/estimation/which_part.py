@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of known loads by real wrist sensors: decisions from a moment, and how often wrong.
+"""Recognition of known loads by real wrist sensors: rate of wrong decisions from short
+measurements.
 
 Run: python benchmarks/estimation/which_part.py ../shared/data [SENSOR ...]
 
-A moment is 0.3 s of a motion, or one still posture. Each recording is weighed as `sysid payload` weighs it: this gives
-sign and axes. One half teaches the load and the bias, and decisions are made in moments of the other half. The printed sensor carried
-five loads in truth, calibrated on every other posture. The other sensors carried one load each; to their
-readings the exact wrench of a difference is added: errors are real, other loads are not. The UR5e in a guided
-hand was zeroed by its controller, and carried a weight or nothing.
+A short measurement is 0.3 s of a motion, or one still posture. Each recording is first identified
+as by `sysid payload`, which gives the wrench's sign and frame. The load and the bias are learned
+from one half, and decisions are made on short measurements of the other half. The printed sensor
+really carried five loads and is calibrated on every second posture. The other sensors carried one
+load each. For their other loads, the exact wrench of the difference is added to the readings: the
+sensor's errors are real, the other loads are simulated. The sensor of the hand-guided UR5e was
+zeroed by the controller; the robot carried a weight or nothing.
 """
 
 from __future__ import annotations
@@ -51,12 +54,12 @@ class Moment:
     """Samples of one load.
 
     Attributes:
-        sensor: Its name.
+        sensor: Name of the sensor.
         truth: The load's name.
-        data: Samples, bias taken out.
-        tared: What may be left of the sensor's errors.
+        data: Samples without the sensor's bias.
+        tared: Model of the sensor's remaining errors.
         loads: Known loads.
-        expected: The loads of which each should be held in turn.
+        expected: Loads that are tested as the expected load, one after the other.
     """
 
     sensor: str
@@ -68,7 +71,7 @@ class Moment:
 
 
 def as_read(run: Run) -> PayloadData:
-    """Readings of a sensor whose bias is unknown, each with its motion."""
+    """Readings of a sensor with unknown bias, with the motion of each sample."""
     recording, still = table(run)
     model = RobotModel.from_urdf(recording.urdf_xml)
     unknown = SensorCalibration("sensor", np.zeros(6), np.zeros(4), np.zeros((10, 10)))
@@ -76,7 +79,7 @@ def as_read(run: Run) -> PayloadData:
 
 
 def moments(data: PayloadData) -> Iterator[PayloadData]:
-    """Some moments, evenly spread."""
+    """Yield short measurements, evenly spread over the data."""
     if np.median(np.diff(data.time)) > MOMENT_S:
         parts = [data.select(slice(k, k + 1)) for k in range(len(data))]
     else:
@@ -87,7 +90,7 @@ def moments(data: PayloadData) -> Iterator[PayloadData]:
 
 
 def tare(bias: Array, residual: Array, postures: int) -> SensorModel:
-    """Sensor model of a tare."""
+    """Sensor model after a tare."""
     sd = np.diag(np.append(np.zeros(4), residual**2 / postures))
     found = SensorCalibration(
         "sensor", bias, np.zeros(4), sd, residual_rms=residual, n_postures=postures
@@ -96,7 +99,7 @@ def tare(bias: Array, residual: Array, postures: int) -> SensorModel:
 
 
 def of_one_load(run: Run) -> Iterator[Moment]:
-    """Moments of the second half, with the load, and with what is added to it."""
+    """Yield short measurements of the second half, with the load and with added loads."""
     data = weighed(run).data
     first, second = (
         data.select(data.time < data.time[-1] / 2),
@@ -127,7 +130,7 @@ def of_one_load(run: Run) -> Iterator[Moment]:
 
 
 def on_a_scale(taught: Estimate, mass: float) -> KnownLoad:
-    """The taught load when its mass is known to 1 %."""
+    """The learned load with its mass known to 1 %."""
     C = taught.covariance
     gain = C[0] / C[0, 0]
     mean = taught.values + gain * (mass - taught.values[0])
@@ -136,7 +139,9 @@ def on_a_scale(taught: Estimate, mass: float) -> KnownLoad:
 
 
 def hand(folder: Path) -> Iterator[Moment]:
-    """The weight and nothing, in a guided hand, as the controller zeroed it."""
+    """Yield measurements of the hand-guided robot with the weight and without, zeroed by the
+    controller.
+    """
     loads = KnownLoads({"part": KnownLoad.measured(0.9, 0.05, np.zeros(3), 0.1, 0.1)})
     still = next(iter(guided(folder)))
     runs = np.load(folder / "ur5e_sdu_demos_wrench" / "runs.npz")
@@ -152,7 +157,9 @@ def hand(folder: Path) -> Iterator[Moment]:
 
 
 def of_printed(folder: Path) -> Iterator[Moment]:
-    """Five loads in truth; what the calibration leaves is known from the other half."""
+    """Yield measurements of the five real loads; the calibration's residual errors are known from
+    the other half.
+    """
     runs = list(printed(folder))
     for half in (0, 1):
         mine, others = (
@@ -173,20 +180,20 @@ def of_printed(folder: Path) -> Iterator[Moment]:
 
 
 def signed(run: Run) -> PayloadData:
-    """Still postures of the printed sensor, which reads the load's force on it."""
+    """Still postures of the printed sensor, which measures the force of the load on the sensor."""
     data = as_read(run)
     return replace(data, wrench=-data.wrench)
 
 
 def residual_of(run: Run) -> Array:
-    """Readings minus the known load's wrench, shape (K, 6)."""
+    """Readings minus the known load's wrench, shape (K, 6) [N, N m]."""
     data = signed(run)
     pi = KnownLoad.measured(run.mass, 0.0, np.array(run.com), 0.0, 0.05).mean
     return data.wrench - data.regressor @ pi
 
 
 def decided(moment: Moment) -> tuple[dict[str, str], str]:
-    """Verdict for each load that may be expected, and the likeliest load."""
+    """Return the verdict for each expected load, and the most likely load."""
     found = part_probabilities(moment.data, moment.loads, moment.tared)
     names = {Severity.HELD: "OK", Severity.FAILURE: "NOK"}
     verdicts = {one: names.get(judge_part(found, one).severity, "open") for one in moment.expected}
@@ -194,7 +201,7 @@ def decided(moment: Moment) -> tuple[dict[str, str], str]:
 
 
 def show(found: Sequence[tuple[Moment, dict[str, str], str]]) -> None:
-    """Confusion of each sensor, and the rates."""
+    """Print the confusion matrix of each sensor, and the rates."""
     for sensor in dict.fromkeys(one.sensor for one, _, _ in found):
         some = [one for one in found if one[0].sensor == sensor]
         print(f"\n{sensor}: truth -> likeliest")
@@ -223,7 +230,7 @@ def show(found: Sequence[tuple[Moment, dict[str, str], str]]) -> None:
 
 
 def main(folder: Path, sensors: Sequence[str] = ()) -> None:
-    """All recordings, or those of some sensors."""
+    """Decide for all recordings, or for those of some sensors."""
     found = []
     for read in (axia80, panda, lara8):
         for run in read(folder):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planned motions at 10 kHz against their limits, by code that shares nothing with the planner's check.
+"""Check of planned motions at 10 kHz against their limits, with code independent of the planner's
+check.
 
 python benchmarks/excitation/dense_check.py [LAST] [FIRST]
 
-Plans FIRST (0) to LAST (16), one robot after the other. Each accepted plan is judged as a series,
-as the quintics that a joint trajectory controller plays between knots 50 ms apart, and as the
-lines between set points every 10 ms of the executor's stream. Contact of the robot's own shapes
-with each other and the ground is asked for every 40 ms, with pinocchio's pairs and coal alone.
+Checks the plans FIRST (0) to LAST (16) of different robots. Each accepted plan is evaluated as a
+Fourier series, as the quintic splines that a joint trajectory controller plays between knots 50 ms
+apart, and as linear interpolation between the set points that the executor streams every 10 ms.
+Collisions of the robot with itself and the ground are checked every 40 ms with pinocchio's pairs
+and coal alone.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ GROUND = -0.05  # [m]
 def worst_use(
     model: RobotModel, limits: MotionLimits, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> dict[str, float]:
-    """Largest share of each limit; of positions, the largest excess plus 1."""
+    """Largest ratio of each quantity to its limit; for positions, the largest violation plus 1."""
     tree, data = model.pin_model, model.pin_model.createData()
     frame = tree.getFrameId(limits.tcp_frame)
     torque, speed = 0.0, 0.0
@@ -59,7 +61,7 @@ def worst_use(
 
 
 class Bodies:
-    """Shapes of a robot as its description draws them, against each other and the ground."""
+    """Collision shapes of a robot's description, for collisions with each other and the ground."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model, self._data = model, model.pin_model.createData()
@@ -89,7 +91,7 @@ class Bodies:
         self._shapes = [(g, pin.GeometryData(g)) for g in (hulls, shapes)]
 
     def touching(self, q: np.ndarray) -> int:
-        """Number of these postures, (K, n), that are in contact."""
+        """Number of postures (K, n) that are in collision."""
         tree = self._model.pin_model
         return sum(
             all(pin.computeCollisions(tree, self._data, *g, q_k, True) for g in self._shapes)
@@ -98,7 +100,9 @@ class Bodies:
 
 
 def streamed(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Set points every 10 ms joined by lines, velocities and accelerations alike, at 10 kHz."""
+    """Linear interpolation of the set points (every 10 ms) of positions, velocities and
+    accelerations at 10 kHz.
+    """
     knots = np.arange(0.0, trajectory.time[-1], STREAM)
     states = np.array([trajectory.at(t) for t in knots])
     time = np.arange(0.0, knots[-1], 1.0 / RATE)
@@ -107,7 +111,7 @@ def streamed(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def played(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Quintics through every knot's position, velocity and acceleration, at 10 kHz."""
+    """Quintic splines through every knot's position, velocity and acceleration at 10 kHz."""
     step = max(1, round(KNOT / (trajectory.time[1] - trajectory.time[0])))
     k = np.unique(np.r_[np.arange(0, len(trajectory.time), step), len(trajectory.time) - 1])
     knots = np.stack([trajectory.q[k], trajectory.v[k], trajectory.a[k]], axis=1)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amount of motion needed: pieces planned one after the other against one planned motion.
+"""Duration of motion needed: pieces planned one after the other, compared with one planned motion.
 
-The Panda's inertials and friction: what `Explorer` knows after half the time of a motion of fixed
-length, and when it knows as much. The xArm's payloads: the time of an oscillation after
-which the running estimate calls mass, COM and inertia of random boxes known (0.5 to 3 kg, 0.1 N).
-Usage: python benchmarks/excitation/explore.py [panda seconds] [payloads]
+For the Panda's inertial parameters and friction: the accuracy of `Explorer` after half the duration
+of a motion of fixed length, and the time until it reaches the same accuracy. For payloads of an
+xArm: the time of an oscillation after which the online estimate calls mass, centre of mass and
+inertia of random boxes known (0.5 to 3 kg, 0.1 N noise). Usage: python
+benchmarks/excitation/explore.py [panda seconds] [payloads]
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ out = Console()
 
 
 def panda(seconds: float) -> None:
-    """Motions of fixed length, the earlier plan's and today's, and explorations that know as much."""
+    """Compare motions of fixed length, planned as in earlier versions and today, with explorations
+    of the same accuracy.
+    """
     model = RobotModel.from_urdf("panda").with_locked(
         {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
     )
@@ -54,14 +57,14 @@ def panda(seconds: float) -> None:
 
 
 def played(trajectory: Trajectory, unknowns: Unknowns) -> tuple[np.ndarray, float]:
-    """Information of a motion that is followed perfectly, and its duration."""
+    """Return the information of a motion that is followed exactly, and its duration."""
     t = np.arange(0.0, trajectory.duration, 1.0 / RATE_HZ)
     q, v, a = np.moveaxis(np.array([trajectory.at(x) for x in t]), 1, 0)
     return unknowns.information(q, v, a, trajectory.duration), trajectory.duration
 
 
 def means(known: Expectation) -> str:
-    """Geometric means of the relative deviations."""
+    """Text with the geometric means of the relative standard deviations."""
     every = np.exp(np.mean(np.log(known.relative)))
     return (
         f"inertial {known.mean_deviation:.4f}, friction {known.mean_friction_deviation:.4f},"
@@ -70,7 +73,7 @@ def means(known: Expectation) -> str:
 
 
 def explored(explorer: Explorer, q: np.ndarray, fixed: Expectation) -> None:
-    """Pieces until all is known as well as after a fixed motion, or time is up."""
+    """Plan pieces until the accuracy of a fixed motion or the time limit is reached."""
     begin = time.process_time()
     while explorer.ending is Ending.OPEN:
         piece = explorer.next_piece(q)
@@ -91,7 +94,7 @@ def explored(explorer: Explorer, q: np.ndarray, fixed: Expectation) -> None:
 
 
 def payloads(count: int) -> None:
-    """Random boxes on an xArm 7, weighed along a planned oscillation until the verdicts say known."""
+    """Identify random boxes on an xArm 7 during a planned oscillation until they are known."""
     robot = RobotModel.from_urdf("xarm7")
     for speed, limits in (
         (1.0, MotionLimits.from_model(robot, tcp_frame="link_eef", tcp_speed=1.0)),
@@ -123,7 +126,9 @@ def payloads(count: int) -> None:
 def _weighed(
     motion: FrameMotion, t: np.ndarray, rng: np.random.Generator, shaped: bool
 ) -> tuple[dict[PayloadState, float], np.ndarray]:
-    """Time of each verdict [s], and errors of mass and COM in standard deviations."""
+    """Return the time of each state [s], and the errors of mass and centre of mass in standard
+    deviations.
+    """
     mass, size = rng.uniform(0.5, 3.0), rng.uniform(0.05, 0.2, 3)
     com = rng.uniform(-0.03, 0.03, 3) + [0.0, 0.0, 0.05 + size[2] / 2.0]
     inertia = mass / 12.0 * np.diag(size @ size - size**2)

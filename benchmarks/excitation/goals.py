@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans by published measures: condition numbers, KUKA iiwa, a UR10e's own run, time of re-plans.
+"""Plans compared with published ones: condition numbers, KUKA iiwa, motions of a UR10e, time of
+re-planning.
 
     python benchmarks/excitation/goals.py condition|iiwa|ur10e|replan ...
 
@@ -46,7 +47,7 @@ def arm(name: str) -> RobotModel:
 
 
 def iiwa() -> RobotModel:
-    """The arm from its data sheet; joints turn about alternating axes."""
+    """Model of the arm from its data sheet; its joints have alternating axes."""
     parts = ['<robot name="iiwa14"><link name="l0"/>']
     for k in range(7):
         low = -np.radians(IIWA_RANGE[k])
@@ -72,7 +73,9 @@ def at_one_metre(model: RobotModel, frame: str) -> MotionLimits:
 
 
 def condition() -> None:
-    """The goal is 4, of unit columns; today's plan before had 6.6 to 10.7."""
+    """Print condition numbers of the regressor with unit columns; the goal is 4 (earlier plans: 6.6
+    to 10.7).
+    """
     for name, frame in ARMS.items():
         model = arm(name)
         plan, spent = _timed(model, at_one_metre(model, frame), Criterion.CONDITION, 20.0, None)
@@ -80,9 +83,10 @@ def condition() -> None:
 
 
 def payload_id() -> None:
-    """The goal is 116.7, the ratio of eigenvalues of W'W that robot_payload_id publishes.
+    """Print the ratio of the eigenvalues of W'W; the goal is 116.7, published by robot_payload_id.
 
-    Its series of 5 harmonics has 11 coefficients a joint; ours, at rest at both ends, with 7.
+    Its Fourier series of 5 harmonics has 11 coefficients per joint. Ours starts and ends at rest,
+    and has as many with 7 harmonics.
     """
     model = iiwa()
     limits = MotionLimits.from_model(
@@ -99,7 +103,7 @@ def payload_id() -> None:
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """A recorded run, and the limits that it kept to."""
+    """A recorded motion, and the limits that it kept."""
 
     name: str
     period: float
@@ -109,7 +113,7 @@ class PublishedRun:
 
 
 def published_runs() -> Iterator[PublishedRun]:
-    """Runs of a UR10e (dynamic_calibration); limits are the largest that each one uses."""
+    """Yield motions of a UR10e (dynamic_calibration); the limits are each motion's largest values."""
     folder = DATA / "ur10e"
     columns = ColumnMap.load(Path(__file__).parents[2] / "config" / "columns" / "ur10e_csv.yaml")
     model = RobotModel.from_urdf(folder / "ur10e.urdf")
@@ -133,7 +137,9 @@ def published_runs() -> Iterator[PublishedRun]:
 
 
 def ur10e() -> None:
-    """Inside the speeds, accelerations and positions of published runs: goals 0.5 and 0.9."""
+    """Compare plans within the speeds, accelerations and positions of published motions; goals: 0.5
+    and 0.9 of their deviations.
+    """
     for run in published_runs():
         plan, spent = _timed(run.unknowns.model, run.limits, Criterion.MEAN, run.period, None)
         ours, theirs = plan.expectation, run.expectation
@@ -147,7 +153,7 @@ def ur10e() -> None:
 
 
 def replan() -> None:
-    """Goals: a payload's motion in 1 s, an arm's piece in 5 s."""
+    """Print planning times; goals: 1 s for a payload motion, 5 s for a piece of an arm's motion."""
     model = arm("xarm7")
     limits = MotionLimits.from_model(model, tcp_frame="link_eef")
     for which in ("first", "next"):  # the first one imports and compiles

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Held-out errors of exported arms over those of the identified models, as others read the files.
+"""Errors of exported arm models on validation recordings, computed with independent readers of the
+files.
 
     python benchmarks/export/real_arms.py OUT [ARM ...]
 
-Each arm is fitted as `sysid identify` fits it by default, and exported into OUT. The readers below
-share no code with the exporter: MuJoCo's inverse dynamics, pinocchio's on bodies read here from URDF
-and SDF, the compiled C code. `terms`: MuJoCo's rigid bodies, with armature, damping and frictionloss
-put in here, friction's sign being that of the velocity: MuJoCo's own is the next step's, which noise
-turns where a joint stands. `best`: the same terms and a bias, fitted by least squares to the held-out
-efforts themselves: no file with these bodies and terms can do better. `soft`: so, too, with all
-that MuJoCo's joints have: friction softened as the model's own, so that they creep, and damping of
-third order.
+Each arm is identified with the defaults of `sysid identify` and exported to OUT. The errors are
+printed with their ratios to those of the identified model. The readers below share no code with the
+exporter: MuJoCo's inverse dynamics, pinocchio's inverse dynamics of the URDF and of the bodies read
+here from the SDF, and the compiled C code. `terms`: MuJoCo's rigid bodies; armature, damping and
+frictionloss are added here, with friction's sign from the velocity. MuJoCo itself takes the sign of
+the next step's velocity, which noise changes while a joint is at rest. `best`: the same terms and a
+bias, fitted by least squares to the efforts of the validation recordings; no file with these bodies
+and terms can have a smaller error. `soft`: fitted likewise with all terms of MuJoCo's joints:
+friction smoothed as in the model, so that the joints creep, and damping of third order.
+`slip`: likewise, with ten elements of Coulomb friction on springs at each joint in addition (Maxwell
+slip), a bound for friction with memory that does not depend on the load.
 """
 
 from __future__ import annotations
@@ -45,12 +49,15 @@ from sysid_core.workflows import ArmData, IdentifiedArm, identify_data
 Torques = Callable[[Array, Array, Array], Array]  # q, v, a of one gapless motion, (K, n) to (K, n)
 BEST = ("sign", "v", "a", "one")
 SOFT = ("soft", "v", "v |v|", "v^3", "a", "one")
-NON_NEGATIVE = ("sign", "soft", "v", "a")
-COLUMNS = ("inside", "c", "mjcf", "terms", "best", "soft", "urdf", "sdf")
+# [rad] positions over which the springs of the elements yield: from an encoder's step to a degree.
+YIELD = {f"slip {x:.0e}": x for x in np.geomspace(2e-5, 2e-2, 10).tolist()}
+SLIP = ("sign", *SOFT, *YIELD)
+NON_NEGATIVE = ("sign", "soft", "v", "a", *YIELD)
+COLUMNS = ("inside", "c", "mjcf", "terms", "best", "soft", "slip", "urdf", "sdf")
 
 
 def arm_of(name: str) -> RealArm:
-    """An arm with recordings to fit and to judge by."""
+    """Return an arm with recordings for identification and validation."""
     arm = ARMS[name]()
     if name == "ur10e":  # its two longest motions
         arm = replace(arm, fitted=arm.whole[3:4], judged=arm.whole[4:5])
@@ -73,7 +80,7 @@ class Mujoco:
         self.armature = self.model.dof_armature[self.dofs].copy()
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """What MuJoCo's inverse dynamics asks of the drives, beyond what they give for nothing."""
+        """Torques of MuJoCo's inverse dynamics minus the file's actuator torques, shape (K, n)."""
         data, out = mujoco.MjData(self.model), np.empty_like(q)
         for k in range(len(q)):
             data.qpos[self.positions], data.qvel[self.dofs] = q[k], v[k]
@@ -84,7 +91,7 @@ class Mujoco:
         return out
 
     def bodies(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without friction and armature: bodies, springs and biases."""
+        """The same torques without friction and armature: bodies, springs and biases."""
         bare = copy.copy(self)
         bare.model = copy.copy(self.model)
         for field in (bare.model.dof_frictionloss, bare.model.dof_damping, bare.model.dof_armature):
@@ -92,13 +99,25 @@ class Mujoco:
         return bare.torques(q, v, a)
 
     def terms(self, q: Array, v: Array, a: Array) -> Array:
-        """Bodies, with the three terms as their numbers say."""
+        """Torques of the bodies with the file's armature, damping and frictionloss."""
         own = self.friction * np.sign(v) + self.damping * v + self.armature * a
         return self.bodies(q, v, a) + own
 
 
+def slipping(width: float) -> Torques:
+    """Share of its friction that a spring before a Coulomb friction transmits, -1 to 1."""
+
+    def torques(q: Array, v: Array, a: Array) -> Array:
+        out = np.zeros_like(q)
+        for k, step in enumerate(np.diff(q, axis=0) / width):
+            out[k + 1] = np.clip(out[k] + step, -1.0, 1.0)
+        return out
+
+    return torques
+
+
 def compiled(source: Path, n: int) -> Torques:
-    """The C code, called sample by sample."""
+    """Return a function that calls the compiled C code for each sample."""
     library = source.with_suffix(".so")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
     code, prefix = ctypes.CDLL(str(library)), source.stem
@@ -118,7 +137,9 @@ def compiled(source: Path, n: int) -> Torques:
 
 
 def urdf_torques(path: Path, names: tuple[str, ...], gravity: Array) -> Torques:
-    """A URDF by pinocchio's own parser, friction and damping as their numbers say."""
+    """Return a function for the torques of a URDF, read by pinocchio, with the file's friction and
+    damping.
+    """
     tree = pin.buildModelFromUrdf(str(path))
     tree.gravity.linear = gravity
     locked = [j for j in range(1, tree.njoints) if tree.names[j] not in names]
@@ -132,7 +153,9 @@ def urdf_torques(path: Path, names: tuple[str, ...], gravity: Array) -> Torques:
 
 
 def sdf_torques(path: Path, names: tuple[str, ...], gravity: Array) -> Torques:
-    """An SDF whose joints are placed in their parent link and bodies in their joint."""
+    """Return a function for the torques of an SDF with joint poses in the parent link and body
+    poses in the joint.
+    """
     tree, model = pin.Model(), ET.parse(path).getroot().find("model")
     tree.gravity.linear = gravity
     number = lambda e, path: float(e.findtext(path, "0"))  # noqa: E731
@@ -161,7 +184,7 @@ def sdf_torques(path: Path, names: tuple[str, ...], gravity: Array) -> Torques:
 
 
 def _pose(element: ET.Element) -> pin.SE3:
-    """`<pose>` of an element; quaternions are x y z w."""
+    """Return the `<pose>` of an element; quaternions are (x, y, z, w)."""
     pose = element.find("pose")
     if pose is None:
         return pin.SE3.Identity()
@@ -186,7 +209,9 @@ def _tree_torques(
 
 
 def errors_of(found: IdentifiedArm, files: Mapping[str, Path]) -> dict[str, float]:
-    """Relative held-out errors, inside, of every file, and of the best constants for the MJCF."""
+    """Return relative errors on the validation recordings: of the identified model (`inside`), of
+    every file, and of the best constants for the MJCF.
+    """
     result, names = found.identification, found.identification.model.joint_names
     n, gravity = len(names), found.data.model.gravity
     mjcf = Mujoco(files["mjcf"], names)
@@ -206,16 +231,20 @@ def errors_of(found: IdentifiedArm, files: Mapping[str, Path]) -> dict[str, floa
         "v^3": lambda q, v, a: v**3,
         "a": lambda q, v, a: a,
         "one": lambda q, v, a: np.ones_like(v),
+        **{name: slipping(width) for name, width in YIELD.items()},
     }
     table = _tabled(found, readers | regressors)
     predicted = {key: table[key] for key in ("inside", *readers)}
-    predicted |= {"best": _best(table, BEST), "soft": _best(table, SOFT)}
+    bounds = {"best": BEST, "soft": SOFT, "slip": SLIP}
+    predicted |= {name: _best(table, terms) for name, terms in bounds.items()}
     norm = np.linalg.norm(table["measured"])
     return {k: float(np.linalg.norm(table["measured"] - x) / norm) for k, x in predicted.items()}
 
 
 def _tabled(found: IdentifiedArm, made_of: Mapping[str, Torques]) -> dict[str, Array]:
-    """Efforts in motion of the judged runs (K, n): measured, of the identified model, of these torques."""
+    """Return efforts in motion of the validation recordings (K, n): measured, of the identified
+    model, and of these torque functions.
+    """
     result = found.identification
     rows: dict[str, list[Array]] = {key: [] for key in ("measured", "inside", *made_of)}
 
@@ -233,12 +262,14 @@ def _tabled(found: IdentifiedArm, made_of: Mapping[str, Torques]) -> dict[str, A
 
 
 def _best(table: Mapping[str, Array], terms: Sequence[str]) -> Array:
-    """Efforts with the constants that are best for them, joint by joint."""
+    """Return efforts (K, n) with the terms' constants fitted to each joint's measured efforts."""
     out = table["bodies"].copy()
     lower = [0.0 if term in NON_NEGATIVE else -np.inf for term in terms]
     for j in range(out.shape[1]):
         A = np.stack([table[term][:, j] for term in terms], axis=1)
-        out[:, j] += A @ lsq_linear(A, table["measured"][:, j] - out[:, j], (lower, np.inf)).x
+        size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        rest = table["measured"][:, j] - out[:, j]
+        out[:, j] += A / size @ lsq_linear(A / size, rest, (lower, np.inf)).x
     return out
 
 

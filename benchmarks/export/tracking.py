@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's simulated arm under the torque controller: with the exported C code and the nominal.
+"""Tracking errors of the demo's simulated arm under the torque controller, with the exported and
+the nominal model.
 
     sysid identify examples/ur5/train.csv --robot ur5 --columns examples/ur5/columns.yaml \\
         --validate examples/ur5/validate.csv --to c --out OUT/result
     python benchmarks/export/tracking.py OUT
 
-The law and the simulated robot are those of `robot_sysid_controllers`, compiled here without ROS. The
-arm is that of `examples/ur5/truth.yaml`, whose masses, friction and drive inertia the URDF lacks.
-`nominal` is the C code of the URDF, `truth` that of the simulated arm. Three motions from rest to rest,
-none of them recorded before; positions and velocities with noise of 0.02 mrad and 2 mrad/s.
+The control law and the simulated robot are those of `robot_sysid_controllers`, compiled here
+without ROS. The simulated arm has the masses, friction and drive inertia of
+`examples/ur5/truth.yaml`, which its URDF lacks. `nominal` is the C code of the URDF, `truth` that
+of the simulated arm. The three motions start and end at rest and were not used for the
+identification. Positions and velocities have noise of 0.02 mrad and 2 mrad/s.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ BANDWIDTHS = (10.0, 30.0)  # of the feedback [rad/s]; 10 is the controller's def
 
 
 def compiled(source: Path, out: Path, *more: str) -> Path:
-    """A shared library."""
+    """Compile a shared library and return its path."""
     subprocess.run(
         ["c++" if source.suffix == ".cpp" else "cc", "-O3", "-shared", "-fPIC", str(source), *more]
         + ["-o", str(out), "-lm", "-ldl"],
@@ -46,7 +48,7 @@ def compiled(source: Path, out: Path, *more: str) -> Path:
 
 
 def motion(seed: int) -> Array:
-    """Position, velocity and acceleration from rest to rest, shape (K, 3, 6)."""
+    """Position, velocity and acceleration of a motion from rest to rest, shape (K, 3, 6)."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, SECONDS, PERIOD)
     A = rng.uniform(-0.35, 0.35, size=(3, 6))
@@ -67,7 +69,7 @@ def motion(seed: int) -> Array:
 
 
 def bare(model: RobotModel, values: Array | None = None) -> Projection:
-    """A robot with Coulomb and viscous friction and drive inertia; none by default."""
+    """Robot with Coulomb and viscous friction and drive inertia; all zero by default."""
     terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
     friction = FrictionModel(
         DriveTrain.direct(model.joint_names), terms if values is not None else ()
@@ -76,7 +78,7 @@ def bare(model: RobotModel, values: Array | None = None) -> Projection:
 
 
 def plant_and_codes(out: Path) -> tuple[RobotModel, Path, dict[str, Path]]:
-    """The arm's description, the MJCF of the simulated arm, and the C code of each model of it."""
+    """Return the arm's description, the MJCF of the simulated arm, and the C code of each model."""
     model = RobotModel.from_urdf("ur5")
     truth = yaml.safe_load((ROOT / "examples/ur5/truth.yaml").read_text())
     true = model.with_pi(np.array([truth["pi"][body] for body in model.body_names]))

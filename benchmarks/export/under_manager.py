@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracking and update times of the controllers under ros2_control's own manager.
+"""Tracking errors and update times of the controllers under the controller manager of ros2_control.
 
     python benchmarks/export/under_manager.py OUT [MOTIONS [CODE ...]]
 
 Needs a sourced ROS 2 with ros2_control, MuJoCo and this package, and the result of `tracking.py` in
-OUT. The motion guard plays the motions of that benchmark to the torque controller with the C code of
-each model (bandwidth 10 rad/s), on the hardware plugin with the MJCF of the simulated arm. Times are
-those that the manager measures. Errors are of the positions that it reads, against the motion at the
-place that the guard reports.
+OUT. The motion guard plays the motions of that benchmark to the torque controller with the C code
+of each model (bandwidth 10 rad/s), on the hardware plugin with the MJCF of the simulated arm. The
+controller manager measures the times. Errors are those of the positions that it reads, compared
+with the motion at the path position that the guard reports.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TYPES = {
 
 
 def parameters(model: RobotModel, library: Path) -> dict[str, dict[str, Any]]:
-    """Parameters of both controllers, the guard before the other."""
+    """Parameters of both controllers; the guard is updated first."""
     lower, upper = model.position_limits
     limits = {"lower": lower, "upper": upper, "velocity": model.velocity_limits}
     guard = {
@@ -60,7 +60,9 @@ def parameters(model: RobotModel, library: Path) -> dict[str, dict[str, Any]]:
 
 
 def listen(manager: Manager, times: dict[str, str], places: list[float]) -> None:
-    """Collect the manager's update times and when the motion began by the guard's places [s]."""
+    """Collect the manager's update times, and the start times of the motion according to the guard
+    [s].
+    """
 
     def on_diagnostics(message: DiagnosticArray) -> None:
         for pair in (pair for status in message.status for pair in status.values):
@@ -77,7 +79,7 @@ def listen(manager: Manager, times: dict[str, str], places: list[float]) -> None
 
 
 def played(manager: Manager, model: RobotModel, seed: int, places: list[float]) -> Array:
-    """Position errors (K, n) of a motion [rad]."""
+    """Play a motion; return its position errors, shape (K, n) [rad]."""
     rows = motion(seed)[::EVERY]
     t = PERIOD * EVERY * np.arange(len(rows))
     path = Trajectory(model.name, model.urdf_hash, model.joint_names, t, *np.moveaxis(rows, 1, 0))

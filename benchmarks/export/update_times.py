@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update times of the controllers, with percentiles, beside those of ros2_control's own.
+"""Update times of the controllers, with percentiles, compared with those of ros2_control's own
+controllers.
 
     python benchmarks/export/update_times.py OUT SOURCE.c [CYCLES]
 
-SOURCE.c is what `sysid export --to c` wrote. Needs a sourced ROS 2 with joint_trajectory_controller and
-this package. The controllers are loaded by pluginlib and updated as the manager updates them, by a
-thread with real-time priority (where that is allowed) that has core 1 of at least two; all other threads
-are on core 0. A cycle updates, in this order: `interfaces`, which reads and writes what a torque
-controller does and computes nothing, the motion guard, which plays a motion to the torque controller,
-the torque controller, joint_trajectory_controller, which plays the same to position commands, and
-`machine`, which waits for 1 us: what it takes longer is what interrupts all of them. `packed`: cycles
-without a pause, as on a core that nothing else uses; `paced`: 1000 Hz, so that other programs use the
-caches meanwhile. Columns: median, percentiles 99 and 99.9 and maximum in microseconds, allocations per
-update.
+SOURCE.c was written by `sysid export --to c`. Needs a sourced ROS 2 with
+joint_trajectory_controller and this package. The controllers are loaded by pluginlib and updated as
+by the controller manager: in a thread with real-time priority (if permitted) on core 1 of at least
+two; all other threads run on core 0. A cycle updates in this order: `interfaces`, which reads and
+writes the interfaces of a torque controller and computes nothing; the motion guard, which plays a
+motion to the torque controller; the torque controller; joint_trajectory_controller, which plays the
+same motion to position commands; and `machine`, which waits for 1 us (paced: 4 us), about as long as
+an update: time beyond that is due to interruptions, which all of them have. `packed`: cycles without a pause, as on a core that nothing
+else uses; `paced`: cycles at 1000 Hz, so that other programs use the caches in the pauses. Columns:
+median, percentiles 99 and 99.9 and maximum in microseconds, allocations per update.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 
 
 def host(out: Path) -> Path:
-    """The program that calls the controllers, compiled against what is sourced."""
+    """Compile the program that calls the controllers against the sourced ROS 2; return its path."""
     source, build = Path(__file__).with_suffix(""), out / "build"
     flags = "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--unresolved-symbols=ignore-in-shared-libs"
     subprocess.run(

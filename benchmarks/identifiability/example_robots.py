@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structural answer for every URDF of example-robot-data, as a Markdown table.
+"""Number of base parameters of every URDF of example-robot-data, as a Markdown table.
 
 Run: python benchmarks/identifiability/example_robots.py
 """
@@ -37,7 +37,7 @@ def sampled_rank(model: RobotModel) -> int:
 
 
 def row(name: str, path: Path) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     cells = ["–"] * 8
     for floating, at in ((False, 1), (True, 3)):
         try:

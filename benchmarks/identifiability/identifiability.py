@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time of the structural analysis against the number of bodies, and against a sampled regressor.
+"""CPU time of the structural analysis by number of bodies, compared with a sampled regressor.
 
 Run: python benchmarks/identifiability/identifiability.py [--sampled-up-to N]
 """
@@ -27,7 +27,7 @@ GOALS_MS = {"6- or 7-joint arm": 3.0, "300 bodies": 200.0, "3000 bodies": 2000.0
 
 
 def chain(n: int, planar: bool) -> RobotModel:
-    """A chain of revolute joints: all axes parallel (no body ever moves freely), or skew."""
+    """A chain of revolute joints: all axes parallel (planar motion of all bodies), or skew."""
     model = pin.Model()
     rng = np.random.default_rng(n)
     for i in range(n):
@@ -39,12 +39,12 @@ def chain(n: int, planar: bool) -> RobotModel:
 
 
 def best_ms(call: Callable[[], object], repeats: int) -> float:
-    """Least CPU time of several runs [ms]: other load on the machine only ever adds."""
+    """Smallest CPU time of several runs [ms], since other load on the machine can only increase it."""
     return 1e3 * min(timeit.repeat(call, timer=time.process_time, repeat=repeats, number=1))
 
 
 def sampled(model: RobotModel) -> tuple[float, int, float]:
-    """Time [ms], rank and gap of a sampled regressor reduced by QR."""
+    """Time [ms], rank, and gap between the singular values of a sampled regressor reduced by QR."""
     rng = np.random.default_rng(0)
     start = time.process_time()
     K = 30 * model.n_bodies // model.nv + 10

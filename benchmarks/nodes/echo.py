@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that a node in rclpy can cost: each joint state and wrench in, a message of ours out.
+"""Minimal CPU time of a node in rclpy: it receives each joint state and wrench, and publishes a
+message of this package.
 
-Nothing is computed: what `live.py` measures of this process is rclpy and DDS.
+It computes nothing: `live.py` thus measures the cost of rclpy and DDS.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases of `fault_table.py` in simulated time: executor's core, controller and robot in one process.
 
-Where the emulators of the tests are has to be on the path, as `fault_table.py` puts it there.
+The folder of the tests' emulators must be on `sys.path`; `fault_table.py` adds it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def world_of(vendor: str, scaling: float = 1.0) -> tuple[Any, Any]:
 
 
 def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
-    """One case in simulated time; None where there is none."""
+    """Run one case in simulated time; None if there is no such case."""
     import test_drivers_stops as stops
     from cosimulation import Log, World, run
     from vendors import VENDORS as DRIVERS
@@ -88,7 +88,7 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
 
 
 def _measured(vendor: str, fault: str, world: Any, log: Any, begin: float) -> dict[str, Any]:
-    """Time and distance to standstill, and the largest acceleration over its limit."""
+    """Return time and distance to standstill, and the largest ratio of acceleration to its limit."""
     import test_drivers_stops as stops
     from vendors import VENDORS as DRIVERS
 
@@ -114,7 +114,7 @@ def _measured(vendor: str, fault: str, world: Any, log: Any, begin: float) -> di
 
 
 def _of_panda(start: tuple[float, ...]) -> tuple[Any, Any, Any]:
-    """The arm, where it stands, and an executor with a motion of its wrist."""
+    """Return the arm, its position, and an executor with a motion of its wrist."""
     import test_drivers_stops as stops
 
     from sysid_core.execution import Executor, MonitorLimits

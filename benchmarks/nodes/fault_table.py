@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fault table: what emulated robots do when something goes wrong in the middle of a motion.
+"""Fault table: reactions of emulated robots to faults in the middle of a motion.
 
     python benchmarks/nodes/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE]
     python benchmarks/nodes/fault_table.py --missing   # the live cases that aren't in the file yet
 
-In simulated time the executor's core, a trajectory controller and a robot run in one process; with
-`--live` the executor's node and an emulated driver are processes of their own (ten seconds to a minute
-a case). Every case is appended to the file as it ends, and those that are there aren't run again;
-with `--out NEW.jsonl` all are measured anew.
+In simulated time, the executor's core, a trajectory controller and a robot run in one process. With
+`--live`, the executor's node and an emulated driver are separate processes (10 s to 60 s per case).
+Every finished case is appended to the file, and cases in the file aren't run again; with `--out
+NEW.jsonl`, all are measured anew.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ VENDORS = ("ur", "franka", "xarm", "digit")
 
 
 def _nodes(vendor: str, fault: str) -> list[Any]:
-    """The executor, and the logger where its disk is full."""
+    """The executor; also the logger if the fault is its full disk."""
     import emulated
 
     from sysid_nodes.bringup import NodeSpec
@@ -83,7 +83,7 @@ def _nodes(vendor: str, fault: str) -> list[Any]:
 
 
 def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
-    """One case with the executor's node and an emulated driver; None where there is none."""
+    """Run one case with the executor's node and an emulated driver; None if there is no such case."""
     import emulated
     from real_ros import with_driver_messages
     from robot_sysid.srv import StartRecording
@@ -147,7 +147,7 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
 
 
 def _numbers(truth: Any, when: float, fault: str) -> dict[str, float]:
-    """Measures of the robot's motion from an instant on."""
+    """Measures of the robot's motion after an instant."""
     import emulated
 
     after = truth.since(when)
@@ -165,7 +165,7 @@ def _numbers(truth: Any, when: float, fault: str) -> dict[str, float]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown, one line a case."""
+    """Return a Markdown table with one line per case."""
 
     def number(row: dict[str, Any], key: str, scale: float, digits: int) -> str:
         return f"{scale * row[key]:.{digits}f}" if key in row else "–"
@@ -213,7 +213,7 @@ def main() -> None:
 
 
 def measured_case(vendor: str, fault: str, how: str) -> dict[str, Any] | None:
-    """One row; None where there is no such case, or it failed."""
+    """Measure one case and return its row; None if there is no such case, or it failed."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             answer = (

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peak acceleration of cancelled motions whose goals come late: lateness, speed slider, driver.
+"""Peak acceleration of cancelled motions with late goals, by lateness, speed slider and driver.
 
     python benchmarks/nodes/lateness_table.py [--phases N]
 
-In simulated time. "all" has every goal late by so much, "random" by anything up to it, "stop" only
-those after the cancel. "limit" stops because of an exceeded limit: a goal that brakes earlier replaces
-the one under way, with the longest lateness that was measured as its lead. "guard" has the motion guard
-play the whole path, and its stop asked for so late (needs g++). The peak is the robot's, over the limit
-of 5 rad/s^2; the invariant is 1.05. For "limit, stop", goals cannot keep it: it is printed, not judged.
+Computed in simulated time. "all": every goal is late by the given time; "random": by a random time
+up to it; "stop": only the goals after the cancel are late. "limit": the motion stops because of an
+exceeded limit, and a goal that brakes earlier, by the longest measured lateness, replaces the
+current one. "guard": the motion guard plays the whole path, and the request to stop is late by the
+given time (needs g++). The peak is the ratio of the robot's acceleration to the limit of 5 rad/s^2
+and must not exceed 1.05. Goals cannot meet this for "limit, stop": the peak is printed, not judged.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ KINDS = ("all", "random", "stop", "limit", "limit, stop")
 
 
 def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) -> float:
-    """Peak of one run over its limit."""
+    """Ratio of the peak acceleration of one run to its limit."""
     import test_drivers_stops as stops
     from cosimulation import run
 
@@ -70,7 +71,9 @@ def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) 
 
 
 def peak_of(robot: Any, a: np.ndarray, v: np.ndarray) -> float:
-    """Largest acceleration over its limit, of control periods (K, n); a Franka's over 20 ms."""
+    """Largest ratio of the acceleration to its limit over the control periods (K, n); for a Franka
+    over 20 ms.
+    """
     import test_drivers_stops as stops
     from cosimulation import PERIOD
 
@@ -80,7 +83,7 @@ def peak_of(robot: Any, a: np.ndarray, v: np.ndarray) -> float:
 
 
 class Guard:
-    """The motion guard's law, compiled."""
+    """The motion guard's control law, compiled."""
 
     def __init__(self, folder: str) -> None:
         from test_controllers_laws import compiled
@@ -88,7 +91,7 @@ class Guard:
         self.laws = compiled(Path(folder))
 
     def peak(self, vendor: str, speed: float, late: float, kind: str, phase: float) -> float:
-        """Peak of one run over its limit whose stop is asked for so late [s]."""
+        """Ratio of the peak acceleration to its limit of one run whose stop is requested late [s]."""
         import test_drivers_stops as stops
         from cosimulation import PERIOD
         from test_controllers_laws import all_well, guarded
@@ -112,7 +115,7 @@ class Guard:
 
 
 def main() -> int:
-    """Print the table; 1 where a peak is too high."""
+    """Print the table; return 1 if a peak is too high."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--phases", type=int, default=3, help="instants of the cancel")
     phases = 0.017 * np.arange(parser.parse_args().phases)

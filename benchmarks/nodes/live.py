@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live pipeline at 500 Hz and 1 kHz: messages lost, latency, CPU per node and message.
 
-Simulated robot, logger (filtering and recording) and estimator as real processes over DDS; after
-them `echo.py`, which computes nothing: what rclpy and DDS cost for the same messages.
-Usage: source scripts/env.sh; python benchmarks/nodes/live.py [seconds]
+Simulated robot, logger (filtering and recording) and estimator run as real processes over DDS.
+After them, `echo.py`, which computes nothing, measures the cost of rclpy and DDS for the same
+messages. Usage: source scripts/env.sh; python benchmarks/nodes/live.py [seconds]
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process."""
+    """User and system time of a process [s]."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
@@ -82,7 +82,7 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
 
 
 def spin(client: LiveClient, seconds: float) -> float:
-    """Take messages for some time; how long it was [s]."""
+    """Receive messages for some time; return the elapsed time [s]."""
     begin = time.monotonic()
     while time.monotonic() - begin < seconds:
         rclpy.spin_once(client.node, timeout_sec=0.05)
@@ -90,7 +90,9 @@ def spin(client: LiveClient, seconds: float) -> float:
 
 
 def empty_node(client: LiveClient) -> dict[str, object]:
-    """Cost of `echo.py` after the latency measurement, since receiving takes time as well."""
+    """Cost of `echo.py`, measured after the latencies, since receiving messages takes CPU time as
+    well.
+    """
     echoed: list[int] = []
     for kind, topic in ((FilteredJointState, "filtered"), (FilteredWrench, "wrench")):
         client.node.create_subscription(

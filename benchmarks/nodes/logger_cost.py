@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost per message of the logger alone, without DDS: back to back, and at the rate of messages.
+"""CPU time per message of the logger alone, without DDS: back to back, and at the messages' rate.
 
-The same code costs more where every message finds cold caches: paced less back to back is that.
+The same code takes longer if the caches are cold at every message: the difference of the two times.
 Usage: source scripts/env.sh; python benchmarks/nodes/logger_cost.py
 """
 
@@ -23,7 +23,7 @@ COUNT, PERIOD_NS, T0 = 2_000, 2_000_000, 1_700_000_000_000_000_000
 
 
 def messages() -> list[tuple[bytes, bytes]]:
-    """A joint state and a wrench for each sample."""
+    """Serialised joint state and wrench of each sample."""
     store, rng = build_typestore(), np.random.default_rng(0)
     types, names = store.types, [f"joint{j}" for j in range(7)]
     vector, out = types["geometry_msgs/msg/Vector3"], []
@@ -44,7 +44,7 @@ def messages() -> list[tuple[bytes, bytes]]:
 def cost(
     work: Callable[[bytes, bytes, int], None], pairs: list[tuple[bytes, bytes]], pause: float
 ) -> float:
-    """CPU of the process for a message [µs]."""
+    """CPU time of the process per message [µs]."""
     begin = time.process_time()
     for k, pair in enumerate(pairs):
         work(*pair, T0 + k * PERIOD_NS)

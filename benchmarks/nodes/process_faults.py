@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes of a motion when the process of a node is killed, stopped, out of disk, or off the network.
+"""Results of motions during which a node is killed, stopped, disconnected or out of disk space.
 
     python benchmarks/nodes/process_faults.py [--fault kill stop network disk] [--node NAME ...]
 
-All nodes beside an emulated UR driver, whose time is simulated. In the middle of a motion that the
-logger records, one of them is killed (SIGKILL) and later started again, stopped for seconds (SIGSTOP),
-or cut off the network (each process has a network namespace of its own, so that root is needed), or the
-folder of all nodes is full. Printed: what came of the motion, the robot's peak acceleration over its
-limit, which nodes are not active afterwards, and, where the executor was concerned, what came of the
-next motion.
+All nodes run with an emulated UR driver in simulated time. In the middle of a motion that the
+logger records, one of the nodes is killed (SIGKILL) and later started again, stopped for seconds
+(SIGSTOP), or disconnected from the network (each process has its own network namespace, which needs
+root), or the folder of all nodes is full. It prints the result of the motion, the ratio of the
+robot's peak acceleration to its limit, the nodes that are not active afterwards, and, if the
+executor was affected, the result of the next motion.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ MOVES = ("trajectory_executor", ALL)  # where the next motion is played, too
 
 
 def sh(*words: str) -> None:
-    """Run a command that must work."""
+    """Run a command; raise an error if it fails."""
     subprocess.run(words, check=True, capture_output=True)
 
 
 @contextmanager
 def networks(names: list[str]) -> Iterator[None]:
-    """A network namespace each, on one bridge; this process stays outside, and on the bridge."""
+    """Create a network namespace for each name, connected by one bridge, to which this process is
+    connected as well.
+    """
     with ExitStack() as stack:
         sh("ip", "link", "add", BRIDGE, "type", "bridge", "mcast_snooping", "0")
         stack.callback(sh, "ip", "link", "del", BRIDGE)
@@ -67,7 +69,7 @@ def networks(names: list[str]) -> Iterator[None]:
 
 
 def specs() -> dict[str, Any]:
-    """Every node of a cell with a UR."""
+    """Return the nodes of a cell with a UR."""
     import emulated
 
     from sysid_nodes.bringup import NodeSpec
@@ -93,7 +95,7 @@ def specs() -> dict[str, Any]:
 
 @dataclass
 class Cell:
-    """The processes of a cell, each in its network."""
+    """The processes of a cell, each in its network namespace."""
 
     folder: Path
     apart: bool
@@ -116,12 +118,12 @@ class Cell:
         self.start(spec.name, command_of(spec, parameters))
 
     def tracebacks(self) -> str:
-        """Logs with a traceback."""
+        """Return the logs that have a traceback."""
         logs = [p for p in self.folder.parent.glob("*.log") if "Traceback" in p.read_text()]
         return ", ".join(p.stem for p in logs)
 
     def end(self) -> None:
-        """End all."""
+        """End all processes."""
         for process in self.processes.values():
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -129,7 +131,7 @@ class Cell:
 
 
 def inactive(client: Any, names: list[str]) -> list[str]:
-    """Nodes that don't say that they are active."""
+    """Return the nodes that don't report that they are active."""
     from lifecycle_msgs.srv import GetState
 
     from sysid_nodes.client import LiveError
@@ -146,7 +148,7 @@ def inactive(client: Any, names: list[str]) -> list[str]:
 
 
 def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[str, str]:
-    """A motion with a fault, and the next one."""
+    """Run a motion with a fault, and the next motion."""
     import emulated
     from busy_machine import pace
     from robot_sysid.srv import StartRecording, StopRecording
@@ -213,7 +215,7 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
 
 
 def session(fault: str, nodes: list[str]) -> None:
-    """Start a cell, and go through its nodes with one kind of fault."""
+    """Start a cell, and test one kind of fault with each of its nodes."""
     import emulated
 
     from sysid_nodes.bringup import below
@@ -257,7 +259,7 @@ def session(fault: str, nodes: list[str]) -> None:
 
 
 def main() -> None:
-    """Go through the faults."""
+    """Test all kinds of faults."""
     from real_ros import with_driver_messages
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of the nodes over a long time: at rest, and while a marked motion begins anew every minute.
+"""Memory of the nodes over a long time: at rest, and with a marked motion that starts every minute.
 
-`python benchmarks/nodes/soak.py [MINUTES] [RATE_HZ]`. A process publishes joint states and wrenches of an
-xArm 7, as many as the rate demands on average; executor, logger and estimator listen, in the motion's part
-the logger records. Printed: proportional set size each half minute, and its slope over the last half.
+`python benchmarks/nodes/soak.py [MINUTES] [RATE_HZ]`. A process publishes joint states and wrenches
+of an xArm 7 at the given mean rate. Executor, logger and estimator receive them; the logger records
+the motions. It prints the proportional set size every 30 s, and its slope over the second half of
+the time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def memory_mb(pid: int) -> float:
 
 
 def publish(rate_hz: float, moves: bool) -> None:
-    """Joint states and wrenches until the process is ended."""
+    """Publish joint states and wrenches until the process is ended."""
     import rclpy
     from geometry_msgs.msg import WrenchStamped
     from robot_sysid.msg import Mark
@@ -83,7 +84,7 @@ def publish(rate_hz: float, moves: bool) -> None:
 
 
 def soak(minutes: float, rate_hz: float, moves: bool) -> None:
-    """Print memory over time."""
+    """Print the memory over time."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running(below(NODES, folder), Path(folder)) as nodes,
@@ -116,7 +117,7 @@ def soak(minutes: float, rate_hz: float, moves: bool) -> None:
 
 
 def main() -> None:
-    """Soak at rest and in motion."""
+    """Measure at rest and in motion."""
     if sys.argv[1:2] == ["--publish"]:
         publish(float(sys.argv[2]), bool(int(sys.argv[3])))
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0

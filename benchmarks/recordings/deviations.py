@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proper scores of deviations between disjoint recordings of real arms, by halves of the arms.
+"""Proper scores of the stated standard deviations, from disjoint recordings of real arms, by halves
+of the arms.
 
     python benchmarks/recordings/deviations.py OUT.csv [ARM ...]
 
-Every recording is cut in thirds; thirds of one recording are compared with each other, and whole
-recordings of one robot. Consistent fits, whose prior is common to both, are compared with robust ones
-without a prior. Parameters count that white noise as large as the residuals would leave within a
-tenth of their natural scale, which is the unit of the scores: whatever deviation is told. What was chosen on one half of the arms is judged on the other.
+Every recording is cut into thirds. The estimates of the thirds of one recording are compared with
+each other, and so are those of whole recordings of one robot. Physically consistent estimates,
+which share a prior, are compared with robust ones without a prior. Only parameters are counted
+whose standard deviation under white noise as large as the residuals is within a tenth of their
+natural scale, which is the unit of the scores, whatever standard deviation is stated. Settings that
+were chosen on one half of the arms are judged on the other half.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ REPEATED = ("kiwiwan", "psm")  # the same motion three times: thirds say the sam
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Base parameters of one recording or a third of it, by every method."""
+    """Base parameters of one recording, or of a third of it, estimated with every method."""
 
     run: int
     part: str
@@ -59,7 +62,7 @@ class Fitted:
 
 
 def fits(arm: RealArm) -> Iterator[Fitted]:
-    """All methods on all recordings and their thirds."""
+    """Yield the estimates of all methods for all recordings and their thirds."""
     friction = FrictionModel(arm.drives)
     for i, run in enumerate(arm.whole):
         parts: list[tuple[str, Recording]] = [("whole", run)] if len(arm.whole) > 1 else []
@@ -95,7 +98,7 @@ def _scales(
 
 
 def pairs(found: list[Fitted], thirds: bool) -> Iterator[tuple[str, Fitted, Fitted]]:
-    """Disjoint fits: thirds of a recording, and whole recordings."""
+    """Yield pairs of estimates from disjoint data: thirds of a recording, and whole recordings."""
     for a, b in permutations(found, 2):
         if thirds and a.run == b.run and "whole" not in (a.part, b.part):
             yield "thirds", a, b
@@ -123,7 +126,7 @@ def differences(found: list[Fitted], thirds: bool) -> dict[tuple[str, str, str],
 
 
 def main() -> None:
-    """One row for each arm, method, kind of pair and kind of parameter; then both halves."""
+    """Print one row for each arm, method, kind of pair and kind of parameter; then both halves."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("arms", nargs="*", default=list(ARMS))

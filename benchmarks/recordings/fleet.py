@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets: time for each recording, efficiency from one process to two, and change points with truth.
+"""Fleets: time per recording, parallel efficiency of two processes, and detection of simulated
+changes.
 
     python benchmarks/recordings/fleet.py [--bags N] [--only speed|drift]
 
-Speed needs the recordings that aren't shipped (SYSID_TEST_DATA): copies of a UR10's bag of 27.5 s.
+The measurement of the speed needs recordings that aren't shipped (SYSID_TEST_DATA): it uses copies
+of a UR10's bag of 27.5 s.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ WATCHED, RATE = 13, 0.3  # parameters of a six-joint robot; stated false alarms 
 
 
 def calibrate(folder: Path) -> None:
-    """`calibrated/` of the UR10."""
+    """Identify the UR10 and write the folder `calibrated/`."""
     from sysid_core.estimation.arm import Processing, identify
     from sysid_core.estimation.fit import LeastSquares
     from sysid_core.robot import DriveTrain, FrictionModel
@@ -93,7 +95,7 @@ def speed(bags: int) -> None:
 
 
 def scheduling(job: float, count: int = 200) -> None:
-    """Processor time of client and scheduler for each job of so many seconds."""
+    """Print the CPU time of client and scheduler per job of a given duration [s]."""
     with Engine(2) as engine:
         list(engine.map(time.sleep, [job] * 20))
         begun = time.process_time()
@@ -106,7 +108,7 @@ def scheduling(job: float, count: int = 200) -> None:
 
 
 def bare(folder: Path, bags: int) -> float:
-    """Efficiency of two processes without engine, client or results: what the machine allows."""
+    """Parallel efficiency of two processes without engine, client or results: the machine's limit."""
     spent = []
     for count in (1, 2):
         with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
@@ -119,7 +121,7 @@ def bare(folder: Path, bags: int) -> float:
 
 
 def _work_through(job: tuple[Path, int, int, int]) -> None:
-    """Rows of every `step`-th bag from the `first`, thrown away."""
+    """Compute and discard the rows of every `step`-th bag, starting with the `first`."""
     folder, first, step, bags = job
     known = load_registry(folder / "fleet.yaml")
     paths = [str(p) for p in sorted((folder / "nights").iterdir())[:bags][first::step]]
@@ -133,7 +135,7 @@ def _rows(item: tuple[str, Robot]) -> int:
 
 
 def _processor_time() -> float:
-    """CPU time of this process and of those that it has ended [s]."""
+    """CPU time of this process and of its finished child processes [s]."""
     both = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(u.ru_utime + u.ru_stime for u in both)
 

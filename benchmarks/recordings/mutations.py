@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of `identify` for wrong and for correct recordings and descriptions.
+"""Verdicts of `identify` for faulty and for correct recordings and descriptions.
 
     python benchmarks/recordings/mutations.py OUT.csv [ARM ...] [--only TEXT]
     python benchmarks/recordings/mutations.py OUT.csv --table
 
-Joints and sizes of the faults are drawn by the arm's name. The arms are two halves (`HALVES`): what is
-chosen on one is judged on the other. Every line of OUT.csv is one case, written at once: a run that was
-stopped goes on.
+Joints and sizes of the faults are drawn at random, with the arm's name as seed. The arms are
+divided into two halves (`HALVES`): settings chosen on one half are judged on the other. Every line
+of OUT.csv is one case and is written immediately, so that an interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ BAD = 1.5  # times the right model's error on right data
 
 @dataclass(frozen=True)
 class Mutation:
-    """A fault put into right data.
+    """A fault that is added to correct data.
 
     Attributes:
-        name: What it does.
-        codes: Codes of the reasons that name it.
-        apply: Makes the wrong arm.
-        joint: The joint that must be named; "": any.
+        name: Description of the fault.
+        codes: Codes of the reasons that state this fault.
+        apply: Function that returns the arm with the fault.
+        joint: The joint that must be stated; "": any joint.
     """
 
     name: str
@@ -70,7 +70,7 @@ Columns = dict[str, Any]
 
 
 def columns(change: Callable[[Columns], None]) -> Callable[[RealArm], RealArm]:
-    """A mutation of the recorded arrays, joints in the robot's order."""
+    """Return a function that changes the recorded arrays, with the joints in the robot's order."""
 
     def apply(arm: RealArm) -> RealArm:
         runs = []
@@ -155,7 +155,9 @@ def tilted(degrees: float, rng: np.random.Generator) -> Callable[[RealArm], Real
 
 
 def hand(arm: RealArm) -> np.ndarray:
-    """A tool of 4 % of the arm's mass at a tenth of its reach: 0.7 kg on a Panda, 1.3 kg on a UR10."""
+    """Parameters of a tool with 4 % of the arm's mass at a tenth of its reach: 0.7 kg on a Panda,
+    1.3 kg on a UR10.
+    """
     model = arm.model
     mass, reach = 0.04 * float(np.sum(model.pi[:, 0])), 0.1 * _reach(model)
     pi = np.zeros_like(model.pi)
@@ -176,7 +178,7 @@ def described_tool(arm: RealArm) -> RealArm:
 
 
 def carried(first: float) -> Callable[[RealArm], RealArm]:
-    """A tool that the description lacks, from this share of every run on."""
+    """Add a tool that the description lacks, after this share of every recording."""
 
     def apply(arm: RealArm) -> RealArm:
         load = arm.model.with_pi(arm.model.pi + hand(arm))
@@ -223,7 +225,7 @@ def another(name: str) -> Callable[[RealArm], RealArm]:
 
 
 def mutations(name: str, arm: RealArm) -> Iterator[Mutation]:
-    """The faults that are tried on an arm, some 32."""
+    """Yield the faults that are tried on an arm, about 32."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     names, n = arm.model.joint_names, arm.model.nv
     every, motion = "q v effort", "q v"
@@ -285,7 +287,7 @@ def _rolled(c: Columns) -> None:
 
 
 def outcome(arm: RealArm) -> Verdict:
-    """Verdict of `identify`: of the examination where that fails already, else of the fit as well."""
+    """Verdict of `identify`: of the examination if that fails, otherwise of the fit as well."""
     try:
         data = ArmData.of(arm.model, arm.fitted, arm.drives, FitSettings())
         if data.examination.verdict.failures:
@@ -305,7 +307,7 @@ def outcome(arm: RealArm) -> Verdict:
 
 
 def equations(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Regressor and torques, joints in units of their torque's deviation."""
+    """Regressor and torques, scaled by the standard deviation of each joint's torque."""
     Y = samples.model.torque_regressor(samples.q, samples.v, samples.a)
     K, n, _ = Y.shape
     Phi = np.zeros((K, n, 4 * n))
@@ -315,7 +317,9 @@ def equations(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
 
 
 def error_of(arm: RealArm, right: RealArm) -> float:
-    """Relative torque error on right data of what the wrong ones teach: ridge towards the URDF."""
+    """Relative torque error on correct data of the parameters that are fitted to the faulty data
+    (ridge regression towards the URDF).
+    """
     train = collect_samples(arm.model, arm.fitted, arm.drives, count=600)
     test = collect_samples(arm.model, arm.judged, right.drives, count=600)
     A, tau = equations(train)
@@ -332,7 +336,7 @@ def error_of(arm: RealArm, right: RealArm) -> float:
 
 
 def splits(arm: RealArm) -> Iterator[tuple[str, RealArm]]:
-    """Right recordings, whole and in parts of 6 s at least, for false alarms."""
+    """Yield correct recordings, whole and in parts of at least 6 s, to count false alarms."""
     for which, run in enumerate((*arm.fitted, *arm.judged)):
         duration = float(run.joints.time[-1])
         for parts in (1, 2):
@@ -344,7 +348,7 @@ def splits(arm: RealArm) -> Iterator[tuple[str, RealArm]]:
 
 
 def named(verdict: Verdict, codes: tuple[str, ...], joint: str) -> str:
-    """`right`, `wrong` or `open` (refused without a cause, or several that look alike)."""
+    """`right`, `wrong` or `open` (refused without a cause, or with several indistinguishable ones)."""
     causes = [r for r in verdict.reasons if r.code in CAUSES and r.severity.value != "held"]
     undecided = (*verdict.failures, *verdict.not_judged)
     if any(r.code == "cannot-tell" for r in undecided):
@@ -379,7 +383,7 @@ CAUSES = {
 
 
 def table(path: Path) -> None:
-    """Prints the two halves."""
+    """Print the table of both halves."""
     with path.open() as file:
         rows = list(csv.DictReader(file))
     print(

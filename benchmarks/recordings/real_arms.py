@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real recordings that aren't shipped (see `SYSID_TEST_DATA` in docs/CONTRIBUTING.md), read alike."""
+"""Readers of real recordings that aren't shipped (see `SYSID_TEST_DATA` in docs/CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ COLUMNS = ROOT / "config" / "columns"
 
 @dataclass(frozen=True, eq=False)
 class RealArm:
-    """A robot with recordings to fit and others to judge by.
+    """A robot with recordings for identification and others for validation.
 
     Attributes:
-        model: As it should be described.
-        drives: Gains.
-        fitted: Recordings to fit.
-        judged: Recordings that are never fitted.
-        whole: All recordings, uncut.
+        model: Correct description of the robot.
+        drives: Drive gains.
+        fitted: Recordings for identification.
+        judged: Recordings for validation only.
+        whole: All recordings in full length.
     """
 
     model: RobotModel
@@ -52,7 +52,7 @@ class RealArm:
 
 
 def split(run: Recording, first: float, last: float) -> Recording:
-    """A part of a recording, bounds as shares of its samples."""
+    """A part of a recording; its bounds are shares of the samples."""
     n = len(run.joints)
     return replace(run, joints=run.joints.select(slice(int(first * n), int(last * n))))
 
@@ -124,7 +124,7 @@ def kr300() -> RealArm:
 
 
 def tx40() -> RealArm:
-    """Staubli TX40, motor currents behind its reductions, every fifth sample."""
+    """Staubli TX40, motor currents times the gear ratios, every fifth sample."""
     columns = ColumnMap.load(COLUMNS / "tx40_csv.yaml")
     model = RobotModel.from_urdf(DATA / "tx40" / "tx40_mdh_modified.urdf")
     run = read_table(DATA / "tx40", columns)
@@ -133,7 +133,7 @@ def tx40() -> RealArm:
 
 
 def kiwiwan() -> RealArm:
-    """A UR10 with zero angles of its own (probably simulated)."""
+    """A UR10 with different zero angles (probably simulated)."""
     model = RobotModel.from_urdf("ur10")
     runs = []
     for i in (1, 2, 3):
@@ -162,7 +162,9 @@ def xmate7() -> RealArm:
 
 
 def mit6() -> RealArm:
-    """MIT's arm with belt-driven wrist; its first row is damaged, and its URDF lacks the hand that it had."""
+    """MIT's arm with belt-driven wrist. The first row of the recording is damaged, and the URDF
+    lacks the arm's hand.
+    """
     folder = DATA / "mit_arm6"
     with tempfile.TemporaryDirectory() as here:
         table = Path(here) / "log2.csv"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of two standard deviations of identified servos: truth, and value of the other half.
+"""Coverage of the intervals of two standard deviations of identified servos: true values, and
+values from the other half.
 
 Usage: python benchmarks/servos/deviations.py [ROBOTS] [--recordings NPZ]
 
 A simulated SO-101 has stiction, load friction, backlash, delay and inertia of random known size,
-12-bit encoders, and is simulated at a tenth of the identification's time step. With recordings of a
-real robot, its motions are split into two halves that are identified apart.
+12-bit encoders, and is simulated at a tenth of the identification's time step. The motions of a
+real robot's recordings are split into two halves, which are identified separately.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _UPRIGHT = ("shoulder_pan", "wrist_roll")
 
 
 def simulated(rng: np.random.Generator) -> tuple[ServoModel, ServoRecording]:
-    """A robot of random servos and two minutes of its motion at 50 Hz."""
+    """Return a robot with random servos and 2 min of its motion at 50 Hz."""
     robot = load_robot("so101")
     delay = rng.uniform(0.01, 0.04)
     servos = []
@@ -71,7 +72,9 @@ def simulated(rng: np.random.Generator) -> tuple[ServoModel, ServoRecording]:
 def scores(
     first: ServoIdentification, truth: ServoModel | ServoIdentification
 ) -> dict[Term, list[tuple[float, float]]]:
-    """Errors of the first and their deviations, by term; a term that only one of them has counts as zero."""
+    """Return errors and standard deviations of the first identification by term; a missing term of
+    the true model counts as zero.
+    """
     other = truth.model if isinstance(truth, ServoIdentification) else truth
     out: dict[Term, list[tuple[float, float]]] = defaultdict(list)
     for a, b in zip(first.model.servos, other.servos, strict=True):
@@ -84,7 +87,9 @@ def scores(
 
 
 def table(found: dict[Term, list[tuple[float, float]]]) -> None:
-    """Share within two deviations, root mean square, and interval score in the term's scale, by term."""
+    """Print the share within two standard deviations, the root mean square, and the interval score
+    (in the term's scale) by term.
+    """
     every = []
     for term, pairs in found.items():
         error, sd = np.abs(np.array(pairs).T) / TERMS[term].scale
@@ -103,7 +108,7 @@ def _row(name: str, z: NDArray[np.float64], score: NDArray[np.float64]) -> None:
 
 
 def main() -> None:
-    """Simulated robots, and halves of recordings."""
+    """Print the tables of simulated robots and of halves of recordings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("robots", type=int, nargs="?", default=6)
     parser.add_argument("--recordings")

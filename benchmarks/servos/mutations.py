@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of servos with a fault put in: which are named, failed, told in doubt, or taken for good.
+"""Verdicts for servo recordings with an added fault: cause stated, failed, in doubt, or passed.
 
 Usage: python benchmarks/servos/mutations.py DATA [HALF]
 
-DATA holds so101_sage, go2_in_air and kscale_sts3215_pendulum. Cases of the half 0 were looked at while
-the verdicts were made, those of the half 1 are other motions and joints.
+DATA holds so101_sage, go2_in_air and kscale_sts3215_pendulum. The cases of half 0 were used while
+the verdicts were developed; those of half 1 are other motions and joints.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PENDULUM = """<robot name="pendulum"><link name="base"/><link name="arm"><inerti
 def on_columns(
     columns: Sequence[int], what: str, change: Callable[[NDArray[np.float64]], object]
 ) -> Change:
-    """A change of some columns of `q`, of `target`, or of both."""
+    """Return a change of some columns of `q`, of `target`, or of both."""
 
     def changed(r: ServoRecording) -> ServoRecording:
         new = {}
@@ -49,17 +49,17 @@ def on_columns(
 
 
 def ordered(what: str, order: Sequence[int]) -> Change:
-    """Columns of `q`, of `target`, or of both in another order."""
+    """Return a change of the order of the columns of `q`, of `target`, or of both."""
     return on_columns(range(len(order)), what, lambda x: x[:, list(order)])
 
 
 def timed(q: Callable, target: Callable | None = None) -> Change:  # type: ignore[type-arg]
-    """Other times of positions and of commands."""
+    """Return a change of the times of positions and of commands."""
     return lambda r: replace(r, t=q(r.t), t_target=(target or q)(r.t_target))
 
 
 def limp(r: ServoRecording, column: int) -> ServoRecording:
-    """A servo without torque that the arm's motion shakes by three increments."""
+    """Change a servo to one without torque, which the arm's motion shakes by three increments."""
     noise = np.random.default_rng(0).integers(-3, 4, len(r.t)) * TICK
     return on_columns([column], "q", lambda x: x[:1] + noise[:, None])(r)
 
@@ -80,7 +80,7 @@ BY_TYPE = [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]  # hips, thighs, calves
 
 
 def cases() -> list[Case]:
-    """All of them."""
+    """Return all cases."""
     out: list[Case] = []
     for half, (lift, elbow, wrist) in enumerate(((1, 2, 3), (2, 3, 1))):
         arm = "so101"
@@ -122,7 +122,7 @@ def cases() -> list[Case]:
 
 
 def recordings(data: Path, name: str, half: int) -> tuple[list[ServoRecording], RobotModel]:
-    """Motions of a half, and the robot."""
+    """Return the motions of a half, and the robot."""
     if name == "so101":
         motions = (
             ("pick_place", "oscillation_low_freq") if half else ("random_waypoints", "wave_motion")
@@ -151,7 +151,7 @@ def recordings(data: Path, name: str, half: int) -> tuple[list[ServoRecording], 
 
 
 def _touched(change: Change, r: ServoRecording, robot: RobotModel) -> set[str]:
-    """Joints whose columns a fault changes."""
+    """Return the joints whose columns a fault changes."""
     new = change(r)
     if new.q.shape != r.q.shape:
         return set()
@@ -160,7 +160,7 @@ def _touched(change: Change, r: ServoRecording, robot: RobotModel) -> set[str]:
 
 
 def main() -> None:
-    """A row for each recording as it is and each fault."""
+    """Print a row for each unchanged recording and each fault."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("half", type=int, nargs="?")

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right recordings of other servos: is the model good, and is nothing said against it?
+"""Correct recordings of other servos: accuracy of the models, and false alarms of the verdicts.
 
 Usage: python benchmarks/servos/other_servos.py [HALF] [--only TEXT]
 
-Firmware that the identification's model doesn't have (interpolated commands, integral gain, dead band,
-trapezoidal profiles, coarse encoders, stiff industrial loops) drives arms in MuJoCo; recordings have
-other rates, jitter, gaps, or are short. Each is identified, and an other motion is replayed. Cases of
-the half 0 may be looked at while something is chosen, those of the half 1 are other robots.
+Arms in MuJoCo are driven by firmware that the identified model doesn't represent (interpolated
+commands, integral gain, dead band, trapezoidal profiles, coarse encoders, stiff industrial loops).
+Recordings have other rates, jitter, gaps, or are short. Each servo model is identified, and another
+motion is replayed. The cases of half 0 may be used to choose settings; those of half 1 are other
+robots.
 """
 
 from __future__ import annotations
@@ -30,21 +31,22 @@ STEP = 0.001
 
 @dataclass(frozen=True)
 class Firmware:
-    """A servo: gains over gravity's largest torque, so that every robot's joints sag alike.
+    """Firmware of a servo; gains are relative to the largest gravity torque, so that the joints of
+    all robots sag equally.
 
     Attributes:
-        stiffness: Per rad.
-        damping: Seconds over the stiffness.
-        integral: Per second.
-        friction: Over the stiffness [rad].
-        delay: Delay of a command [s].
-        limit: Largest torque over gravity's.
-        interpolated: Time over which a new command is approached linearly [s].
-        speed: Largest of the profile [rad/s].
-        acceleration: Its largest [rad/s²].
-        dead_band: Error that gives no torque [rad].
+        stiffness: Proportional gain over the largest gravity torque [1/rad].
+        damping: Damping over the stiffness [s].
+        integral: Integral gain over the stiffness [1/s].
+        friction: Friction torque over the stiffness [rad].
+        delay: Delay of the commands [s].
+        limit: Largest torque over the largest gravity torque.
+        interpolated: Duration of the linear interpolation to a new command [s].
+        speed: Largest speed of the profile [rad/s].
+        acceleration: Largest acceleration of the profile [rad/s²].
+        dead_band: Largest error without torque [rad].
         increments: Increments of the encoder per turn.
-        armature: Rotor's inertia over the stiffness [s²].
+        armature: Rotor inertia over the stiffness [s²].
     """
 
     stiffness: float = 20.0
@@ -63,16 +65,16 @@ class Firmware:
 
 @dataclass(frozen=True)
 class Taken:
-    """How it was recorded.
+    """Settings of a recording.
 
     Attributes:
-        rate: Of positions [Hz].
-        sent: Rate of commands [Hz].
-        jitter: Deviation of stamps, as a share of their distance.
-        gap: Time in the middle that is missing [s].
-        seconds: Of motion [s].
-        resting: A joint that isn't moved.
-        held: Commands are steps held this long instead of waves; 0: waves [s].
+        rate: Rate of the positions [Hz].
+        sent: Rate of the commands [Hz].
+        jitter: Standard deviation of the stamps over the sampling period.
+        gap: Duration of a gap in the middle [s].
+        seconds: Duration of the motion [s].
+        resting: Joint that isn't moved.
+        held: Duration of each step if the commands are steps [s]; 0: the commands are waves.
         changes: Whether commands are only recorded when they change.
     """
 
@@ -118,7 +120,7 @@ RECORDINGS = {
 
 
 def robots(half: int) -> dict[str, tuple[RobotModel, list[float]]]:
-    """Name to robot and the middle of its motion."""
+    """Return robots by name, each with the centre of its motion."""
     if half:
         z1, ur5 = load_robot("z1"), load_robot("ur5")
         return {
@@ -133,7 +135,7 @@ def robots(half: int) -> dict[str, tuple[RobotModel, list[float]]]:
 
 
 def commands(rng: np.random.Generator, taken: Taken, middle: Array) -> tuple[Array, Array]:
-    """Times and commands of a motion: waves, or steps that are held."""
+    """Return times and commands of a motion: waves or steps."""
     t = np.arange(0.0, taken.seconds, 1.0 / taken.sent)
     n = len(middle)
     if taken.held:
@@ -153,7 +155,7 @@ def commands(rng: np.random.Generator, taken: Taken, middle: Array) -> tuple[Arr
 def recorded(
     robot: RobotModel, middle: list[float], servo: Firmware, taken: Taken, seed: int
 ) -> ServoRecording:
-    """A motion of the robot in MuJoCo under a firmware, as it would be recorded."""
+    """Simulate a motion of the robot with a firmware in MuJoCo and return its recording."""
     rng = np.random.default_rng(seed)
     t_target, target = commands(rng, taken, np.array(middle))
     n = len(middle)
@@ -229,7 +231,7 @@ def recorded(
 
 
 def main() -> None:
-    """A row for each case."""
+    """Print a row for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("half", type=int, nargs="?", default=0)
     parser.add_argument("--only", default="")

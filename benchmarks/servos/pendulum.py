@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""STS3215 servos on a bench with known masses: repetitions kept out, and masses from gains.
+"""STS3215 servos on a test bench with known masses: errors on held-out repetitions, and estimated
+masses.
 
 Usage: python benchmarks/servos/pendulum.py DATA [--kp KP]
 
-Each mass, length and gain is fitted on one repetition of each motion and judged on the other, beside
-models m1 to m4 of BAM (Duclusaud et al. 2025) in the same simulation: their friction terms with the
-motor's viscous and back-EMF damping, rotor inertia and duty limit, without delay. A mass is found from the
-lightest one's stiffness of the same gain and length. Torque is off in part of `lift_and_drop`.
+A model is fitted for each mass, length and gain to one repetition of each motion and validated with
+the other. It is compared with the models m1 to m4 of BAM (Duclusaud et al. 2025) in the same
+simulation: their friction terms with the motor's viscous and back-EMF damping, rotor inertia and
+duty limit, without delay. Masses are estimated with the stiffness that was identified with the
+lightest mass at the same gain and length. Torque is off in part of `lift_and_drop`.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ BAM = {
 
 
 def bam(runs: Sequence[ServoRecording], robot: RobotModel, terms: Sequence[Term]) -> ServoModel:
-    """A model with given terms, fitted to runs from two starts."""
+    """Return a model with given terms, fitted to recordings from two initial values."""
     matched = [match_joints(r, robot) for r in runs]
     (motions,) = joint_motions(matched, body_tree(robot, robot.joint_names))
     usual = {term: TERMS[term].start for term in terms}
@@ -61,7 +63,7 @@ def bam(runs: Sequence[ServoRecording], robot: RobotModel, terms: Sequence[Term]
 
 
 def error(model: ServoModel, runs: Sequence[ServoRecording]) -> tuple[float, float]:
-    """Errors of a model and of the command, root mean square over runs [rad]."""
+    """Root mean square errors of a model and of the command over recordings [rad]."""
     items = replay(model, runs)
     seconds = [item.recording.duration for item in items]
     return (
@@ -71,7 +73,7 @@ def error(model: ServoModel, runs: Sequence[ServoRecording]) -> tuple[float, flo
 
 
 def main() -> None:
-    """A row for each group, then the masses."""
+    """Print a row for each group, then the masses."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--kp", type=int)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory and CPU of `sysid bag check`, `identify` and `payload` on a bag of some gigabytes.
+"""Memory and CPU time of `sysid bag check`, `identify` and `payload` for a bag of several
+gigabytes.
 
-A bag as `ros2 bag record` lays it out (chunks of 1 MiB): 7 joints with positions, velocities and
-efforts and a wrench, 500 Hz each, a marked payload motion of a minute in the middle. Each command
-runs in a process of its own, whose peak memory `resource.getrusage` gives.
-Usage: source scripts/env.sh; python benchmarks/signals/big_bags.py [gigabytes] [folder]
+The bag has the format of `ros2 bag record` (chunks of 1 MiB): positions, velocities and efforts of
+7 joints and a wrench at 500 Hz each, with a marked payload motion of 1 min in the middle. Each
+command runs in its own process, whose peak memory `resource.getrusage` gives. Usage: source
+scripts/env.sh; python benchmarks/signals/big_bags.py [gigabytes] [folder]
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MARKS = (
 
 
 def minute(robot: RobotModel) -> tuple[np.ndarray, np.ndarray]:
-    """A motion that closes after a minute, as values of the messages, noise included."""
+    """Return values of the messages for a periodic motion of 1 min, including noise."""
     rng = np.random.default_rng(1)
     t = np.arange(LOOP) * PERIOD_NS * 1e-9
     rate = 2.0 * np.pi * np.round(np.linspace(12.0, 40.0, robot.nv)) / 60.0
@@ -63,7 +64,7 @@ def minute(robot: RobotModel) -> tuple[np.ndarray, np.ndarray]:
 
 
 def generate(path: Path, gigabytes: float) -> float:
-    """Write the bag; its length [s]."""
+    """Write the bag; return its duration [s]."""
     robot, store = RobotModel.from_urdf("xarm7"), build_typestore()
     types, n = store.types, robot.nv
     joints, wrenches = minute(robot)
@@ -116,7 +117,7 @@ def generate(path: Path, gigabytes: float) -> float:
 
 
 def measured(*command: str) -> tuple[float, float, float, int]:
-    """Peak memory [MB], CPU [s], wall time [s] and exit status of a command."""
+    """Peak memory [MB], CPU time [s], wall time [s] and exit status of a command."""
     code = (
         "import resource, subprocess, sys; r = subprocess.run(sys.argv[1:], capture_output=True);"
         "u = resource.getrusage(resource.RUSAGE_CHILDREN);"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration of the live filter's standard deviations: the table of the docs.
+"""Calibration of the live filter's standard deviations, for the table in the docs.
 
-Normalised squared errors of q, v and a (1 where errors are as large as said) over robots, noise and
-rates: through the motion, in the first second after the start, and after gaps of 0.3 s.
-Usage: source scripts/env.sh; python benchmarks/signals/live_nees.py
+Normalised squared errors of q, v and a (1: the errors agree with the stated deviations) for
+different robots, noise and rates: during the motion, in the first second after the start, and after
+gaps of 0.3 s. Usage: source scripts/env.sh; python benchmarks/signals/live_nees.py
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def motion(
 
 
 def nees(fastest: np.ndarray, noise: float, rate: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Mean normalised squares of q, v and a, by what was going on."""
+    """Mean normalised squared errors of q, v and a for each of these phases."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, SECONDS, 1.0 / rate)
     t = t + rng.uniform(-0.2, 0.2, len(t)) / rate  # stamps with jitter

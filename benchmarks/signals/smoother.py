@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The offline smoother against the Butterworth filter that the truth chose: the table of the docs.
+"""Offline smoother compared with the Butterworth filter whose cutoff is best for the true motion,
+for the table in the docs.
 
 Usage: source scripts/env.sh; python benchmarks/signals/smoother.py
 """

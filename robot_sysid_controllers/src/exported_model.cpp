@@ -55,7 +55,7 @@ F ExportedModel::symbol(const std::string & name) const
   if (found == nullptr) {
     throw std::runtime_error(
       "'" + library_ + "' has no " + prefix_ + "_" + name +
-      ": compile what this version's `sysid export --to c` writes, and name its prefix.");
+      ": compile the C code that this version's `sysid export --to c` writes, and give its prefix.");
   }
   return reinterpret_cast<F>(found);
 }

@@ -13,9 +13,9 @@
 namespace robot_sysid_controllers
 {
 
-/// `inverse_dynamics_solver` on the exported C model: parameters `model_library` and `model_prefix`.
+/// `inverse_dynamics_solver` with the exported C model; parameters `model_library` and `model_prefix`.
 ///
-/// Torques are those without friction, as the interface has it, drive inertia included.
+/// As in the interface, the torques contain no friction; they include the drive inertia.
 class ExportedModelSolver : public inverse_dynamics_solver::InverseDynamicsSolver
 {
 public:
@@ -39,7 +39,7 @@ public:
   Eigen::MatrixXd getInertiaMatrix(const Eigen::VectorXd & q) const override
   {
     Eigen::MatrixXd M(n_, n_);
-    model_->mass_matrix(sized(q).data(), M.data());  // symmetric: rows are columns
+    model_->mass_matrix(sized(q).data(), M.data());  // symmetric: row-major is column-major
     for (Eigen::Index j = 0; j < n_; ++j) {
       M(j, j) += model_->armature()[j];
     }
@@ -59,7 +59,7 @@ public:
     return tau;
   }
 
-  /// At position zero and without acceleration: the interface doesn't say where the robot is.
+  /// Computed at position zero without acceleration, since the interface passes no position.
   Eigen::VectorXd getFrictionVector(const Eigen::VectorXd & v) const override
   {
     const Eigen::VectorXd zero = Eigen::VectorXd::Zero(n_);
@@ -72,7 +72,7 @@ public:
     return tau - rigid(zero, v);
   }
 
-  /// One recursion in place of a mass matrix; the same numbers.
+  /// One recursion instead of a mass matrix, with the same result.
   Eigen::VectorXd getTorques(
     const Eigen::VectorXd & q, const Eigen::VectorXd & v, const Eigen::VectorXd & a) const override
   {
@@ -96,7 +96,7 @@ private:
   const Eigen::VectorXd & sized(const Eigen::VectorXd & x) const
   {
     if (model_ == nullptr || x.size() != n_) {
-      throw std::runtime_error("ExportedModelSolver: not initialised, or not one value a joint.");
+      throw std::runtime_error("ExportedModelSolver: not initialised, or not one value per joint.");
     }
     return x;
   }

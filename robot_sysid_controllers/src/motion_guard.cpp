@@ -28,12 +28,14 @@ using controller_interface::return_type;
 using std_srvs::srv::Trigger;
 using trajectory_msgs::msg::JointTrajectory;
 
-/// Holds a checked trajectory, plays it at the control rate, and brakes along it inside the limits
-/// when the executor, the wrench or the state falls silent.
+/// Plays a checked trajectory at the control rate, and brakes along it within the limits if messages of
+/// the executor, the wrench or the joint states stop.
 ///
-/// `~/trajectory` is checked; `~/kept` repeats its header, or `~/refused` says why not. `~/play`, a
-/// person's or an armed executor's yes, begins what was kept last; `~/heartbeat` must go on, `~/stop`
-/// brakes. `~/state` says what it does, `~/reference` where on the motion it is. The reference `speed` (0 to 1) is for a controller before it.
+/// A trajectory on `~/trajectory` is checked. If it is accepted, its header is published on `~/kept`,
+/// otherwise the reason on `~/refused`. `~/play`, called by a person or an armed executor, starts the last
+/// accepted trajectory. `~/heartbeat` must be published meanwhile; `~/stop` brakes. `~/state` is the
+/// state, `~/reference` the point of the motion. The reference interface `speed` (0 to 1) is for a
+/// preceding controller.
 class MotionGuard : public controller_interface::ChainableControllerInterface
 {
 public:
@@ -108,8 +110,8 @@ public:
     if (!fine || !(executor > 0.0) || !(deviation > 0.0) || !(start_tolerance_ >= 0.0)) {
       RCLCPP_ERROR(
         node->get_logger(),
-        "joints, limits.lower, .upper, .velocity and .acceleration need one value a joint, positive"
-        " but for positions; command_interfaces are of position, velocity and acceleration;"
+        "joints, limits.lower, .upper, .velocity and .acceleration need one value per joint, positive"
+        " except positions; command_interfaces can be position, velocity and acceleration;"
         " executor_timeout and deviation must be positive.");
       return CallbackReturn::ERROR;
     }
@@ -153,7 +155,7 @@ public:
   CallbackReturn on_activate(const rclcpp_lifecycle::State &) override
   {
     if (!read()) {
-      RCLCPP_ERROR(get_node()->get_logger(), "Joint states aren't numbers.");
+      RCLCPP_ERROR(get_node()->get_logger(), "Joint states are not finite.");
       return CallbackReturn::ERROR;
     }
     mailbox_.withdraw();
@@ -164,8 +166,8 @@ public:
     return CallbackReturn::SUCCESS;
   }
 
-  /// Leaves the last position, and neither velocity nor acceleration. A manager that deactivates asks
-  /// nobody: who wants the robot to brake along its path calls `~/stop` and waits for "holding" first.
+  /// Commands the last position with zero velocity and acceleration. The controller manager deactivates
+  /// without braking: to brake along the path, call `~/stop` and wait for "holding" first.
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
   {
     cut_off_ = motion_->moving();
@@ -220,7 +222,7 @@ protected:
   bool on_set_chained_mode(bool) override { return true; }
 
 private:
-  /// Positions; not a number where the hardware gives none. \return Whether all are numbers.
+  /// Read the positions; NaN if the hardware provides none. \return True if all are finite.
   bool read() noexcept
   {
     bool finite = true;
@@ -231,7 +233,7 @@ private:
     return finite;
   }
 
-  /// Commands as the motion has them. \return Whether all could be written.
+  /// Write the commands of the motion. \return True if all could be written.
   bool write() noexcept
   {
     bool written = true;
@@ -258,14 +260,14 @@ private:
     fault_ = motion_->fault();
   }
 
-  /// Check a trajectory, and keep it for `~/play`; from the held position it is approached.
+  /// Check a trajectory with the approach from the held position, and store it for `~/play`.
   void keep(const JointTrajectory & message)
   {
     kept_.reset();
     const std::size_t n = joints_.size(), K = message.points.size();
     double origin = 0.0;
     std::vector<std::size_t> column(n);
-    std::string why = message.joint_names.size() == n ? "" : "it is of other joints";
+    std::string why = message.joint_names.size() == n ? "" : "it has other joints";
     for (std::size_t j = 0; why.empty() && j < n; ++j) {
       const auto & names = message.joint_names;
       const auto found = std::find(names.begin(), names.end(), joints_[j]);
@@ -303,7 +305,7 @@ private:
       refuse(why);
     } else {
       kept_out_->publish(message.header);
-      RCLCPP_INFO(get_node()->get_logger(), "A trajectory is kept: ~/play begins it.");
+      RCLCPP_INFO(get_node()->get_logger(), "The trajectory is accepted: ~/play starts it.");
     }
   }
 
@@ -315,7 +317,7 @@ private:
     refused_out_->publish(message);
   }
 
-  /// Go before the first point from where the joints are held, from rest to rest, for `T` [s].
+  /// Insert the approach from the held position to the first point, from rest to rest, of duration `T` [s].
   std::string approach(
     std::vector<double> & t, std::vector<double> & q, std::vector<double> & v,
     std::vector<double> & a, double & T) const
@@ -324,9 +326,9 @@ private:
     for (std::size_t j = 0; j < n; ++j) {
       const double d = std::fabs(q[j] - held_[j]);
       if (!(d <= start_tolerance_)) {
-        return "it begins " + std::to_string(d) + " rad beside joint " + joints_[j];
+        return "its first point is " + std::to_string(d) + " rad away from the position of joint " + joints_[j];
       }
-      // Of a quintic from rest to rest: 15/8 d/T and 10/sqrt(3) d/T^2.
+      // Peaks of a quintic from rest to rest: velocity 15/8 d/T, acceleration 10/sqrt(3) d/T^2.
       T = std::max({T, 1.875 * d / limits_.velocity[j],
                     std::sqrt(10.0 / std::sqrt(3.0) * d / limits_.acceleration[j])});
     }
@@ -353,7 +355,7 @@ private:
     if (answer.success) {
       mailbox_.offer(std::move(kept_));
     } else if (kept_ == nullptr) {
-      answer.message = "No trajectory is kept: send one to ~/trajectory.";
+      answer.message = "There is no accepted trajectory: send one to ~/trajectory.";
     } else {
       answer.message = doing != Guard::kHolding ? name_of(doing) : name_of(fault);
     }
@@ -363,12 +365,12 @@ private:
   {
     mailbox_.clear();
     if (refused_.exchange(false)) {
-      refuse("it starts elsewhere");
+      refuse("its first point is not the held position");
     }
     if (cut_off_.exchange(false)) {
       RCLCPP_ERROR(
-        get_node()->get_logger(), "Deactivated in motion: the robot stopped as its drives do. Call"
-        " ~/stop, and wait for 'holding'.");
+        get_node()->get_logger(), "Deactivated in motion: the drives stopped the robot abruptly."
+        " Call ~/stop and wait for 'holding' first.");
     }
     const Guard doing = doing_;
     if (doing != Guard::kHolding) {
@@ -378,7 +380,7 @@ private:
       reference_out_->publish(reference_);
     }
     const std::uint32_t begun = begun_;
-    if (doing != reported_ || begun != reported_begun_) {  // also one shorter than a report's period
+    if (doing != reported_ || begun != reported_begun_) {  // even after a very short motion
       reported_ = doing;
       reported_begun_ = begun;
       std_msgs::msg::String message;
@@ -403,7 +405,7 @@ private:
   std::atomic<Guard> doing_{Guard::kHolding}, fault_{Guard::kHolding};
   Guard reported_ = Guard::kPlaying;
   std::unique_ptr<Path> kept_;
-  Path * path_ = nullptr;  // the real-time thread's
+  Path * path_ = nullptr;  // owned by the real-time thread
   Mailbox<Path> mailbox_;
   rclcpp::Subscription<std_msgs::msg::Empty>::SharedPtr heartbeat_in_;
   rclcpp::Subscription<geometry_msgs::msg::WrenchStamped>::SharedPtr wrench_in_;

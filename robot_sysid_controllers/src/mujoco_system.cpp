@@ -16,10 +16,11 @@ namespace robot_sysid_controllers
 using hardware_interface::CallbackReturn;
 using hardware_interface::return_type;
 
-/// The MJCF of `sysid export` as a robot of ros2_control: what is claimed of a joint is its drive's mode.
+/// The MJCF of `sysid export` as simulated hardware of ros2_control. The claimed command interface of a
+/// joint selects the mode of its drive.
 ///
-/// Parameters of the `<hardware>`: `model`, the file; `bandwidth` of drives that follow positions or
-/// velocities [rad/s]. A state interface's `initial_value` of a position is where the robot stands.
+/// Parameters of `<hardware>`: `model`, the file; `bandwidth` of position and velocity control [rad/s].
+/// The `initial_value` of the state interface `position` is the initial position of the joint.
 class MujocoSystem : public hardware_interface::SystemInterface
 {
 public:
@@ -97,7 +98,7 @@ public:
     for (std::size_t j = 0; j < names_.size(); ++j) {
       using Mode = MujocoRobot::Mode;
       const auto [position, velocity, effort] = claimed_[j];
-      // Nothing is written yet: until it is, the joint stays where it is.
+      // No command is written yet: until then, the joint holds its position.
       for (std::size_t k = 0; k < 3; ++k) {
         if (claimed_[j][k]) {
           set_command(names_[j].command[k], k == 0 ? robot_->q(j) : 0.0);
@@ -133,12 +134,12 @@ public:
   }
 
 private:
-  static constexpr double kBandwidth = 100.0;  // [rad/s], of a usual arm's position drives
+  static constexpr double kBandwidth = 100.0;  // [rad/s], typical of an arm's position control
   static constexpr const char * kKinds[3] = {
     hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
     hardware_interface::HW_IF_EFFORT};
 
-  /// Interfaces of a joint by kind; empty: it has none.
+  /// Interfaces of a joint by kind; empty: none.
   struct Names
   {
     std::array<std::string, 3> state, command;

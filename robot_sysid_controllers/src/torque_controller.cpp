@@ -29,11 +29,11 @@ using robot_sysid::msg::InertialEstimate;
 using robot_sysid::msg::PayloadEstimate;
 using std_srvs::srv::Trigger;
 
-/// Efforts from the identified model: computed torque where another controller gives references,
-/// gravity compensation where none does.
+/// Efforts from the identified model: computed torque if another controller provides references,
+/// otherwise gravity compensation.
 ///
-/// Parameters come in on `~/parameters`, a payload on `~/payload`; what was offered is used when a
-/// person calls `~/use_parameters` or `~/use_payload`, and comes in at `torque_change` N m/s at most.
+/// Parameters are received on `~/parameters`, a payload on `~/payload`. They are used after a person has
+/// called `~/use_parameters` or `~/use_payload`, and change the torques by at most `torque_change` N m/s.
 class TorqueController : public controller_interface::ChainableControllerInterface
 {
 public:
@@ -130,14 +130,14 @@ public:
       reference_interfaces_.begin(), reference_interfaces_.end(),
       std::numeric_limits<double>::quiet_NaN());
     if (!read()) {
-      RCLCPP_ERROR(get_node()->get_logger(), "Joint states aren't numbers.");
+      RCLCPP_ERROR(get_node()->get_logger(), "Joint states are not finite.");
       return CallbackReturn::ERROR;
     }
     law_->reset(q_.data());
     return CallbackReturn::SUCCESS;
   }
 
-  /// No effort, as trajectory controllers leave it: the last one would go on accelerating.
+  /// Commands zero effort, like trajectory controllers: the last effort would continue to accelerate.
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
   {
     bool written = true;
@@ -150,7 +150,7 @@ public:
   return_type update_reference_from_subscribers(
     const rclcpp::Time &, const rclcpp::Duration &) override
   {
-    return return_type::OK;  // without a chain there is no reference: gravity compensation
+    return return_type::OK;  // not chained, hence no reference: gravity compensation
   }
 
   return_type update_and_write_commands(
@@ -245,7 +245,7 @@ private:
     if (found == names.end() || position.size() != 3 || rotation.size() != 9) {
       RCLCPP_ERROR(
         node->get_logger(), "payload_body must be a body of the model, with a position of 3 and a"
-        " rotation of 9 numbers (rows).");
+        " rotation of 9 numbers (row-major).");
       return false;
     }
     payload_row_ = static_cast<std::size_t>(found - names.begin());
@@ -267,31 +267,31 @@ private:
     std::vector<double> parameters = model_->parameters();
     const auto & names = model_->parameter_names();
     const std::size_t bodies = 10 * model_->joint_names().size();
-    std::string refused = hash.empty() || hash == message.urdf_hash ? "" : "it is another robot's";
+    std::string refused = hash.empty() || hash == message.urdf_hash ? "" : "it belongs to another robot";
     for (std::size_t k = 0; k < names.size(); ++k) {
       const auto found = given.find(names[k]);
       if (found == given.end()) {
-        refused = "it lacks " + names[k] + ": base parameters aren't enough";
+        refused = "it lacks " + names[k] + "; base parameters are not sufficient";
       } else if (!std::isfinite(found->second)) {
-        refused = names[k] + " isn't a number";
+        refused = names[k] + " is not finite";
       } else {
         parameters[k] = found->second;
       }
     }
     for (std::size_t i = 0; refused.empty() && i < bodies; i += 10) {
       if (!is_physically_consistent(&parameters[i])) {
-        refused = names[i] + " is of a body that can't exist";
+        refused = names[i] + " belongs to a body that is physically inconsistent";
       }
     }
     if (refused.empty()) {
       refused = gravity_refusal(*model_, parameters, gravity_factor_);
     }
     if (!refused.empty()) {
-      RCLCPP_WARN(get_node()->get_logger(), "The estimate stays unused: %s.", refused.c_str());
+      RCLCPP_WARN(get_node()->get_logger(), "The estimate is refused: %s.", refused.c_str());
       return;
     }
     offered_ = std::move(parameters);
-    RCLCPP_INFO(get_node()->get_logger(), "Parameters are offered: ~/use_parameters uses them.");
+    RCLCPP_INFO(get_node()->get_logger(), "The parameters are accepted: ~/use_parameters applies them.");
   }
 
   void offer(const PayloadEstimate & message)
@@ -304,14 +304,14 @@ private:
     const bool known = message.state >= PayloadEstimate::COM_KNOWN;
     if (!payload_row_ || !known || !is_physically_consistent(pi.data())) {
       RCLCPP_WARN(
-        get_node()->get_logger(), "The payload stays unused: %s.",
-        !payload_row_ ? "payload_body isn't set"
-        : !known      ? "its centre of mass isn't known yet"
-                      : "it can't exist");
+        get_node()->get_logger(), "The payload is refused: %s.",
+        !payload_row_ ? "payload_body is not set"
+        : !known      ? "its centre of mass is not known yet"
+                      : "it is physically inconsistent");
       return;
     }
     offered_payload_ = pi;
-    RCLCPP_INFO(get_node()->get_logger(), "A payload is offered: ~/use_payload uses it.");
+    RCLCPP_INFO(get_node()->get_logger(), "The payload is accepted: ~/use_payload applies it.");
   }
 
   template <typename T>
@@ -319,7 +319,7 @@ private:
   {
     answer.success = offered.has_value();
     if (!answer.success) {
-      answer.message = std::string("Nothing is offered on ~/") + what + ".";
+      answer.message = std::string("No accepted message on ~/") + what + ".";
       return;
     }
     kept = *offered;
@@ -329,7 +329,7 @@ private:
       (*all)[*payload_row_ + k] += payload_[k];
     }
     mailbox_.offer(std::move(all));
-    answer.message = std::string("Used from now on, by degrees: ") + what + ".";
+    answer.message = std::string("Being blended in: ") + what + ".";
   }
 
   std::unique_ptr<ExportedModel> model_;

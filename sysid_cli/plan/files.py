@@ -23,7 +23,7 @@ ALL_LIMITS = "The limits are the strictest ones of the file, the plan and the de
 
 @dataclass(frozen=True, kw_only=True)
 class MotionSettings:
-    """An existing motion, its robot and its limits."""
+    """Existing motion, its robot and its limits."""
 
     file: Annotated[
         Path,
@@ -51,7 +51,7 @@ class MotionSettings:
         and without a limits file uses the default limits.
 
         Raises:
-            ModelError: The motion says nothing of some joints, which aren't held still either.
+            ModelError: Some joints are neither part of the motion nor locked.
         """
         from sysid_core.planning import read_motion
         from sysid_core.robot import hold_joints, load_robot, lock_options
@@ -125,11 +125,8 @@ def check(settings: CheckSettings) -> None:
         console.print(f"note: {line}", highlight=False, markup=False, soft_wrap=True)
     for violation in result.violations:
         errors.print(f"violation: {violation}", highlight=False, markup=False, soft_wrap=True)
-    answer = "safe" if result.is_safe else "not safe"
-    if result.is_safe and result.unchecked:
-        answer = f"within its limits, but contact of {', '.join(result.unchecked)} was not checked"
     console.print(
-        f"{motion.duration:.1f} s: {answer}, checked at"
+        f"{motion.duration:.1f} s: {result.answer}, checked at"
         f" {result.samples} instants and {result.postures} postures",
         highlight=False,
     )

@@ -46,7 +46,8 @@ class SetPointLimits:
         lower: Lower position limits, shape (n_a,) [rad or m].
         upper: Upper position limits, shape (n_a,) [rad or m].
         velocity: Velocity limits, shape (n_a,) [rad/s or m/s].
-        step: Largest distance of a set point that isn't a jump [rad or m].
+        step: Largest distance of a set point from the extrapolated reference that does not count as
+            a jump [rad or m].
         bandwidth: Bandwidth w of the tracking error [rad/s].
         acceleration: Largest acceleration a due to a set point and the feedback [rad/s^2].
     """
@@ -73,8 +74,8 @@ class SetPointLimits:
             q: Positions of the set point, shape (n_a,) [rad or m].
             v: Velocities of the set point, shape (n_a,) [rad/s or m/s].
             a: Accelerations of the set point, shape (n_a,) [rad/s^2 or m/s^2].
-            near: Positions and velocities of the states from which the set point may continue:
-                reference and measured state.
+            near: Positions and velocities of the reference and of the measured state; the set point
+                must continue from one of them.
             dt: Time since the previous set point [s]; 0: none is followed.
 
         Raises:

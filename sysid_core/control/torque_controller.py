@@ -68,9 +68,10 @@ class TorqueController:
             open chain.
         bandwidth: Bandwidth w of the tracking error [rad/s].
         timing: Time constants and timeouts.
-        drive_inertia: Known drive inertias in addition to the chain's, for the gains [kg m^2].
-        feedback_limit: Largest acceleration due to the tracking error [rad/s^2], for smooth
-            catching up after a stall.
+        drive_inertia: Known drive inertias in addition to those of the chain, for the gains [kg
+            m^2].
+        feedback_limit: Largest acceleration due to the tracking error [rad/s^2], so that the robot
+            returns smoothly to the reference after a stall.
     """
 
     def __init__(
@@ -138,8 +139,8 @@ class TorqueController:
             t: Time of the set point [s].
 
         Returns:
-            Available ones of reference and measured state, and the time since the followed set
-            point [s]; 0: none is followed.
+            Reference and measured state, as far as available, and the time since the followed set
+            point [s]; 0: no set point is followed.
         """
         near = [] if self._measured is None else [self._measured[1:]]
         reference = self.desired(t)

@@ -43,8 +43,9 @@ class ControllerSetting:
         vendor: Vendor of the robot.
         text: Call with the numbers as rounded by the controller.
         kept: Payload that the controller then uses.
-        error_torque: Largest torque about the flange due to the difference: its weight in any
-            posture, and the inertia that isn't set, at 1 rad/s^2 [N m].
+        error_torque: Largest torque about the flange due to the difference between the payloads [N
+            m]: gravity torque in the worst posture, plus the torque of the missing inertia at 1
+            rad/s^2.
     """
 
     vendor: Make
@@ -184,7 +185,7 @@ class PayloadExchange:
         limits: Plausibility limits.
         patience_s: Time for which a proposal is valid [s]; afterwards the robot may hold another
             object.
-        previous: Present payload of the controller, if known: the target of a rollback.
+        previous: Present payload of the controller, to which a rollback returns; None: unknown.
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class PayloadExchange:
         """Confirm the proposed payload and return it; the caller sends it to the controller.
 
         Raises:
-            ModelError: There is no proposal, its identifier is another one, or it is too old.
+            ModelError: There is no proposal, it has another identifier, or it is too old.
         """
         self._refuse_while_sending()
         if self.proposal is None:

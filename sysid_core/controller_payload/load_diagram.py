@@ -18,7 +18,7 @@ class LoadDiagram:
 
     Attributes:
         distance: Distances of the centre of mass from the flange, increasing, shape (K,) [m].
-        mass: Permissible masses at these distances, shape (K,) [kg]; zero beyond the last corner.
+        mass: Permissible masses at the distances, shape (K,) [kg]; zero beyond the last corner.
     """
 
     distance: Array
@@ -59,8 +59,7 @@ class LoadDiagram:
 
         Args:
             mass: Mass and its standard deviation [kg].
-            distance: Distance of the centre of mass from the flange, and its standard deviation
-                [m].
+            distance: Distance of the centre of mass from the flange and its standard deviation [m].
         """
         permitted = self.permitted(distance[0])
         data = {"mass": mass[0], "distance": distance[0], "permitted": permitted}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload in the form that robot controllers expect, and a check of its plausibility.
 
-Controllers take everything mounted on the flange (sensor, gripper and object together): mass,
-centre of mass from the flange, and some the inertia about the centre of mass, in the flange's axes.
+The payload of a controller is everything mounted on the flange (sensor, gripper and object
+together). All controllers require the mass and the centre of mass in the flange frame, and some
+also the inertia about the centre of mass in the axes of the flange.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class ControllerPayload:
 
         Args:
             other: Payload to compare with, such as that reported by the controller.
-            with_inertia: True to compare the inertia too.
+            with_inertia: True to compare also the inertia.
         """
         out = []
         if abs(self.mass - other.mass) > 1e-3 * max(1.0, self.mass):

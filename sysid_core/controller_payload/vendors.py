@@ -37,7 +37,7 @@ class Vendor:
     """Payload service of a vendor.
 
     Attributes:
-        name: Name of the vendor as in the node's parameter.
+        name: Name of the vendor, as in the parameter of the node.
         service_type: ROS type of the service.
         service_name: Name of the service of the vendor's driver.
         length_unit: Unit of the centre of mass in the service [m].
@@ -91,7 +91,7 @@ class VendorRequest:
             transition_s: Duration of the change in the controller, if the service supports it [s].
 
         Raises:
-            ModelError: A field is unknown, or there is none for mass or centre of mass.
+            ModelError: A field is unknown, or the request has no field for mass or centre of mass.
         """
         values: dict[str, Any] = {}
         taken: set[str] = set()
@@ -115,7 +115,7 @@ class VendorRequest:
             response: Fields of the answer: `success` or `ret` (0: accepted), and a text.
 
         Raises:
-            ModelError: The answer contains neither.
+            ModelError: The answer contains neither `success` nor `ret`.
         """
         text = str(response.get("error") or response.get("message") or response.get("status") or "")
         if "success" in response:

@@ -9,10 +9,10 @@ explanation becomes more likely only by absorbing them. The size of the residual
 errors of the description are unknown; one link may have larger errors than the others (a
 counterweight). The evidence is evaluated at the most likely sizes (MacKay 1992, Bayesian
 interpolation). It is the product of the predictive densities of every sample given the samples
-before it, so that no sample is judged by a model that was fitted to it. Model errors are the same
-in similar states, however long a recording is, so that the likelihood is coarsened (Miller and
-Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT` independent
-samples.
+before it, so that no sample is judged by a model that was fitted to it. Model errors repeat in
+similar states and do not average out in long recordings, so that the likelihood is coarsened
+(Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT`
+independent samples.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scipy.special import log_ndtr
 
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.robot import Array
+from sysid_core.robot import Array, RobotModel
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
@@ -50,8 +50,9 @@ _SLOW = 0.2  # of a joint's usual speed, within which friction is of another sha
 # Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
 _NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
 _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
-_TOOL_MASS, _TOOL_ARM = 0.1, 0.2  # shares of the arm's mass and reach that tools and hands have
-_FUNCTIONS = 30  # of any other arm's torques: most of their variance
+# Masses of tools and hands, shares of the arm's, each with its relative standard deviation; and standard
+# deviation of their centres of mass about that of the last link, share of the arm's reach.
+_TOOL_MASSES, _TOOL_SD, _TOOL_ARM = (0.2, 0.05, 0.0125), 0.5, 0.1
 _FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 
@@ -63,7 +64,8 @@ class Evidence:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
         inertial_sd: Standard deviations of the inertial parameters, shape (10 n_bodies,).
-        left: Unexplained share of each joint's torque variance, shape (n,); NaN for unused joints.
+        left: Unexplained share of the torque variance of each joint, shape (n,); NaN for unused
+            joints.
         by_block: Contribution of each block of time to `log`, shape (blocks,).
     """
 
@@ -132,10 +134,9 @@ def regressor(samples: Samples) -> Array:
 def evidence(
     samples: Samples,
     *,
-    tool: bool = False,
-    change: float | None = None,
+    tool: float = 0.0,
+    since: float = 0.0,
     mute: Sequence[int] = (),
-    other: bool = False,
     thorough: bool = True,
     exact: bool = False,
     motion: Motion | None = None,
@@ -144,42 +145,36 @@ def evidence(
 
     Args:
         samples: Samples, corrected for the hypothesis.
-        tool: True if the parameters of the last link may differ by those of a tool or hand.
-        change: Share of the samples after which the last link's parameters may differ; None: none.
+        tool: Approximate mass of a tool or hand that the description lacks, negative if the robot
+            lacks it [kg]; 0: none.
+        since: Share of the samples after which the tool is there; 0: always.
         mute: Indices of the joints whose torques are unrelated to the motion.
-        other: True for any other serial arm, with smooth torques of posture and acceleration.
         thorough: True to include the small errors of every arm.
         exact: True to assume the total mass of the description, so that a common factor is
             detected.
-        motion: Regressor of these samples, if already computed; None: computed anew.
+        motion: Regressor of the samples, if already computed; None: compute it.
     """
     model = samples.model
     motion = motion or Motion(samples)
     n, n_inertial = samples.q.shape[1], model.pi.size
     silent = np.isin(np.arange(n), mute)
-    scale = motion.scale.copy()
-    load = _tool_scale(samples) if tool or change is not None else np.zeros(10)
-    if tool:
-        scale[-10:] = np.hypot(scale[-10:], load)
-    A = motion.columns
+    A, (load, load_sd) = motion.columns, _tool(model, tool)
     # Friction and springs belong to the robot: no explanation makes them larger by adding torques.
-    own = np.concatenate([scale, friction_scale(A[:, :, n_inertial:], samples.size[None])])
+    own = np.concatenate([motion.scale, friction_scale(A[:, :, n_inertial:], samples.size[None])])
     prior = np.concatenate([model.pi.ravel(), np.zeros(4 * n)])
-    more = []
-    if change is not None:
-        later = (np.arange(len(samples)) >= change * len(samples))[:, None, None]
-        more.append(A[:, :, n_inertial - 10 : n_inertial] * load * later)
+    y, more = samples.tau - A @ prior, []
+    if tool:
+        there = np.arange(len(samples)) >= since * len(samples)
+        last = A[:, :, n_inertial - 10 : n_inertial] * there[:, None, None]
+        y -= last @ load
+        more.append(last * load_sd)
     if thorough:
         more += [_little_off(samples, motion), *_undescribed(samples)]
-    if other:
-        more.insert(0, _any_arm(samples))
-        own[:n_inertial], prior = 0.0, np.zeros(len(prior))
-    y = samples.tau - A @ prior
     y[:, silent] = samples.tau[:, silent] - samples.tau[:, silent].mean(axis=0)
     X = np.concatenate([A * own, *more], axis=2) if more else A * own
-    if thorough and not other:
-        links = slice(0, n_inertial - 10 if tool else n_inertial)
-        X[:, :, links] = _without_scale(X[:, :, links], A @ prior, samples.size)
+    if thorough:
+        links = X[:, :, :n_inertial]
+        X[:, :, :n_inertial] = _without_scale(links, A @ prior, samples.size)
         X[:, :, len(prior) + 3 * n] *= not exact
     products, unit = (motion.product(X), np.ones(X.shape[2])) if more else (motion.products, own)
     X[:, silent] = 0.0
@@ -187,7 +182,7 @@ def evidence(
     positive[n_inertial : n_inertial + 4 * n].reshape(n, 4)[samples.used & ~silent, :3] = True
     described = np.zeros(X.shape[2], dtype=bool)
     labels = np.full(X.shape[2], -1)  # of what is as far off
-    if thorough and not other:
+    if thorough:
         first = n_inertial + 4 * n + sum(columns.shape[2] for columns in more[:-2])
         described[:n_inertial] = True
         labels[: n_inertial - 10] = np.arange(n_inertial - 10) // 10  # the last link: `tool`
@@ -204,10 +199,10 @@ def evidence(
     weigh = speak / spread
     sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
     squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
-    fits: list[tuple[float, Array, Array, Array, Array, Array]] = []
+    fits: list[tuple[float, Array, Array, Array, Array, Array, Array]] = []
     share, z = np.full(len(groups), 0.1), np.zeros(X.shape[2])
     known = np.zeros(len(alike))
-    for precision in _PRECISIONS if thorough and not other else (1.0,):
+    for precision in _PRECISIONS if thorough else (1.0,):
         usual = np.where(described, precision, 1.0)
         most = np.full(len(alike), _WORST)
         most[: model.n_bodies - 1] = max(_WORST * precision, 1.0)
@@ -228,16 +223,18 @@ def evidence(
         worth -= 0.5 * float(np.sum((np.log(worse) / _WORSE) ** 2))
         worth += 0.5 * float(np.sum(np.log(weights)) - weights @ z**2)
         worth -= float(np.sum(np.log(np.diag(root))))
-        fits.append((worth, z, sd, weights, left, share))
-    _, z, sd, weights, left, share = max(fits, key=lambda fit: fit[0])
+        fits.append((worth, z, sd, weights, left, share, inverse))
+    _, z, sd, weights, left, share, inverse = max(fits, key=lambda fit: fit[0])
     worth = float(np.logaddexp.reduce([fit[0] for fit in fits])) - np.log(len(fits))
     # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
     # (parameters one by one).
     at = np.where(
         positive, 0.0, -np.inf
     )  # what is below can't be, in units of the prior's deviation
-    if not other:
-        at[:n_inertial:10] = -prior[:n_inertial:10] / own[:n_inertial:10]
+    at[:n_inertial:10] = -prior[:n_inertial:10] / own[:n_inertial:10]
+    if tool:
+        least = 0.0 if tool > 0.0 else -model.pi[-1, 0]
+        at[len(prior)] = (least - tool) / load_sd[0]
     real = np.isfinite(at)
     before = log_ndtr(-(at * np.sqrt(weights))[real])
     worth += float(np.sum(log_ndtr(((z - at) / sd)[real]) - before))
@@ -246,8 +243,14 @@ def evidence(
         e = (y[rows, j] - X[rows, j] @ z) ** 2 / (spread[k] * share[k])
         np.add.at(by_block, samples.block[rows], -0.5 * counts[k] / len(e) * (np.log(share[k]) + e))
         out[j] = np.nan_to_num(out[j]) + left[k] * np.mean(rows)
+    # The last link's parameters are those with the tool.
     pi = model.pi.ravel() + own[:n_inertial] * z[:n_inertial]
-    return Evidence(worth, pi, own[:n_inertial] * sd[:n_inertial], out, by_block)
+    of_parameters = inverse[:, :n_inertial] * own[:n_inertial]
+    if tool:
+        added = slice(len(prior), len(prior) + 10)
+        pi[-10:] += load + load_sd * z[added]
+        of_parameters[:, -10:] += load_sd * inverse[:, added]
+    return Evidence(worth, pi, np.linalg.norm(of_parameters, axis=0), out, by_block)
 
 
 def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:
@@ -273,13 +276,25 @@ def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> A
     return np.asarray(np.exp(u))
 
 
-def _tool_scale(samples: Samples) -> Array:
-    model = samples.model
-    mass = _TOOL_MASS * float(np.sum(np.abs(model.pi[:, 0])))
-    scale = model.inertial_scale.reshape(-1, 10)
+def tool_masses(model: RobotModel) -> tuple[float, ...]:
+    """Return masses of tools and hands [kg] that may be missing in the robot description
+    (positive), or on the robot (negative, at most the mass of the last link).
+    """
+    arm = float(np.sum(np.abs(model.pi[:, 0])))
+    masses = [share * arm for share in _TOOL_MASSES]
+    return (*masses, *(-mass for mass in masses if (1.0 - _TOOL_SD) * mass < model.pi[-1, 0]))
+
+
+def _tool(model: RobotModel, mass: float) -> tuple[Array, Array]:
+    """Inertial parameters of a tool with about this mass, about where the last link is, and their
+    standard deviations, each of shape (10,).
+    """
+    last, scale = model.pi[-1], model.inertial_scale.reshape(-1, 10)
     reach = float(np.sum(scale[:, 1] / scale[:, 0]))  # the bodies' own lengths
     arm = max(_TOOL_ARM * reach, 0.03)
-    return mass * np.array([1.0, *[arm] * 3, *[arm**2] * 6])
+    centre = last[1:4] / last[0] if last[0] > 0.0 else np.zeros(3)
+    mean = mass * np.array([1.0, *centre, *[0.0] * 6])
+    return mean, abs(mass) * np.array([_TOOL_SD, *[arm] * 3, *[arm**2] * 6])
 
 
 def _little_off(samples: Samples, motion: Motion) -> Array:
@@ -307,7 +322,8 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
     """Regressor columns of springs, (K, n, n), and of drives that move both a joint and the joint
     before it, (K, n, 6 (n - 1)).
 
-    A belt that runs along a link gives its drive the sum or difference of both joints' angles.
+    If a joint is driven by a belt along the previous link, the drive's angle is the sum or
+    difference of the angles of both joints.
     """
     K, n = samples.q.shape
     size = samples.size
@@ -324,30 +340,6 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
         shared[:, j, k] = _OFF * size[j] * columns
         shared[:, j - 1, k] = sign * shared[:, j, k]
     return springs, shared.reshape(K, n, -1)
-
-
-def _any_arm(samples: Samples) -> Array:
-    """Principal functions, in the sense of principal component analysis, of the torques of any
-    serial arm, shape (K, n, n m).
-
-    Torques of revolute joints are sums of products of sines and cosines of the joint angles, in
-    which each angle occurs once, times a constant or an acceleration. The kernel describes
-    functions of this kind.
-    """
-    K, n = samples.q.shape
-    kernel = np.ones((K, K))
-    for j in range(n):
-        q = samples.q[:, j]
-        kernel *= 0.5 + 0.5 * np.cos(q[:, None] - q)
-    a = samples.a / np.maximum(samples.a.std(axis=0), 1e-12)
-    kernel *= 1.0 + a @ a.T / n
-    size, functions = scipy.linalg.eigh(kernel, subset_by_index=(max(K - _FUNCTIONS, 0), K - 1))
-    functions = functions * np.sqrt(np.maximum(size, 0.0))
-    m = functions.shape[1]
-    out = np.zeros((K, n, n * m))
-    for j in range(n):
-        out[:, j, j * m : (j + 1) * m] = functions * np.std(samples.tau[:, j])
-    return out
 
 
 def left_out(samples: Samples) -> tuple[float, float]:

@@ -32,7 +32,7 @@ class Finding:
     """Fault that was found in the recordings or the robot description.
 
     Attributes:
-        explanation: Most probable explanation, which names the fault.
+        explanation: Most probable explanation, which states the fault.
         odds: Odds against all other hypotheses together.
         before: Unexplained shares of the torque variance before correction: with the URDF's masses,
             and with fitted masses on held-out blocks.
@@ -189,7 +189,7 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         here = best.mend(here)
         before, shares = shares, left_out(here)
         findings.append(Finding(ranked[0], odds(ranked), before, shares))
-        if not best.mends:
+        if not best.mends or best.kind is Fault.OTHER_ROBOT:
             ranked = _without(ranked)
             break
         ranked = explanations(here, gains_known=gains_known)
@@ -204,8 +204,6 @@ def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
 
 
 def _code(explanation: Explanation) -> str:
-    if explanation.hypothesis.kind is Fault.TOOL and explanation.load[0] < 0.0:
-        return "load-surplus"
     return explanation.hypothesis.code or "data-agree"
 
 

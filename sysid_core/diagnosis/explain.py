@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import logsumexp
 
 from sysid_core.diagnosis.evidence import DENSITY, Evidence, Motion, evidence, unseen_gain
 from sysid_core.diagnosis.gravity import gravity_directions
@@ -19,8 +19,10 @@ from sysid_core.diagnosis.hypotheses import (
     Hypothesis,
     candidates,
     clock_fault,
+    conventions,
     gain_fault,
     mass_fault,
+    other_conventions,
     other_gravity,
     scale_fault,
     zero_angle,
@@ -69,7 +71,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     the size of a fault count as one.
 
     Args:
-        samples: Samples as declared at present.
+        samples: Samples with the present declarations, after the corrections found so far.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     sift = _Sift(samples.thinned(_THIN))
@@ -88,20 +90,33 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
             sifted.setdefault(hypothesis.cause, []).append((score(found, hypothesis), hypothesis))
     best = sorted(map(_cause, sifted.values()), key=lambda t: -t[0])
     finalists = [AS_DECLARED, *map(sift.refined, _finalists([h for _, h in best]))]
+    # How heavy a tool is, few samples don't tell.
+    tools = [h for sizes in sifted.values() for _, h in sizes if h.kind is Fault.TOOL]
+    finalists = [h for h in finalists if h.kind is not Fault.TOOL] + tools
     for unit in [h for h in finalists if h.code == "effort-unit"]:
         # A unit must not hide another factor nearby; within the usual error of the masses, it is the unit.
         scale = sift.refined(replace(scale_fault(unit.amount), share=unit.share))
         if abs(np.log(scale.amount / unit.amount)) > DENSITY:
             finalists.append(scale)
     motion = Motion(samples)
-    of_cause: dict[tuple[str, str], tuple[float, Hypothesis, Evidence]] = {}
-    for hypothesis in finalists:
+    of_cause: dict[tuple[str, str], list[tuple[float, Hypothesis, Evidence]]] = {}
+
+    def judge(hypothesis: Hypothesis) -> float:
         found = _evidence(samples, hypothesis, motion)
-        if found is not None:
-            entry = (score(found, hypothesis), hypothesis, found)
-            known = of_cause.get(hypothesis.cause, entry)
-            of_cause[hypothesis.cause] = max(known, entry, key=lambda t: t[0])
-    judged = list(of_cause.values())
+        if found is None:
+            return -np.inf
+        entry = (score(found, hypothesis), hypothesis, found)
+        of_cause.setdefault(hypothesis.cause, []).append(entry)
+        return entry[0]
+
+    scores = [judge(hypothesis) for hypothesis in finalists]
+    kinds = (Fault.NONE, Fault.ZERO_ANGLE, Fault.JOINT_SIGN)
+    some = [k for k, h in enumerate(finalists) if h.kind in kinds]
+    likeliest = finalists[max(some, key=scores.__getitem__)]
+    if likeliest.kind is not Fault.NONE:
+        for hypothesis in _other_conventions(sift, likeliest):
+            judge(hypothesis)
+    judged = [_merged(entries) for entries in of_cause.values()]
     worth = np.array([log for log, _, _ in judged])
     likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
     return tuple(
@@ -111,9 +126,9 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
 
 
 def _log_within_limits(samples: Samples, gains_known: bool) -> float:
-    """Return the logarithm of the probability that a correct recording goes as far beyond the
-    limits of the description, for positions, velocities and, if gains are known, efforts; whole
-    turns of a joint don't count.
+    """Return the logarithm of the probability that a correct recording exceeds the limits of the
+    description by as much as this one, for positions, velocities and, if gains are known, efforts;
+    whole turns of a joint are ignored.
     """
     model = samples.model
     lower, upper = model.position_limits
@@ -136,12 +151,47 @@ def _log_within_limits(samples: Samples, gains_known: bool) -> float:
 
 
 def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis]:
-    """Most likely size of one cause, with the probability of the cause summed over all sizes: if
-    the data hardly determine the size, many sizes are about equally likely.
+    """Most likely size of one cause, with the probability of the cause summed over all sizes,
+    because many sizes are about equally likely if the data hardly determine the size.
     """
     score, best = max(sizes, key=lambda t: t[0])
     more = float(logsumexp([t[0] for t in sizes])) - score
     return score + more, replace(best, share=best.share * float(np.exp(more)))
+
+
+def _other_conventions(sift: _Sift, first: Hypothesis) -> Iterator[Hypothesis]:
+    """Hypotheses that the recording is of another robot. Starting with one joint whose convention
+    differs, further joints are added one by one, each with the convention that explains the torques
+    best.
+    """
+    samples, faults = sift.samples, [first]
+    joints = set(np.flatnonzero(samples.used).tolist()) - {first.joint}
+    while joints:
+        rest = _Sift(other_conventions(samples, faults).mend(samples))
+        options = [h for joint in joints for h in conventions(samples, joint)]
+        best = rest.refined(max(options, key=rest.log))
+        if rest.log(best) - rest.log(AS_DECLARED) < np.log(len(options)):
+            return
+        faults.append(best)
+        joints -= {best.joint}
+        yield other_conventions(samples, faults)
+
+
+def _merged(
+    sizes: Sequence[tuple[float, Hypothesis, Evidence]],
+) -> tuple[float, Hypothesis, Evidence]:
+    """Most likely size of one cause, with the probability summed and the inertial parameters
+    averaged over all sizes.
+    """
+    scores = np.array([score for score, _, _ in sizes])
+    _, best, found = sizes[int(np.argmax(scores))]
+    share = np.exp(scores - logsumexp(scores))
+    means, sds = (
+        np.array([getattr(e, key) for _, _, e in sizes]) for key in ("inertial", "inertial_sd")
+    )
+    mean = share @ means
+    sd = np.sqrt(share @ (sds**2 + (means - mean) ** 2))
+    return float(logsumexp(scores)), best, replace(found, inertial=mean, inertial_sd=sd)
 
 
 def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -163,33 +213,19 @@ def is_decided(
     of time that were not fitted.
 
     Args:
-        samples: Samples as declared at present.
+        samples: Samples with the present declarations, after the corrections found so far.
         ranked: Explanations of the samples, the most probable first.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     best = ranked[0]
     if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques
         return False
-    if best.hypothesis.kind is Fault.TOOL:
-        return _is_load(best)
     return _is_borne_out(samples, best.hypothesis, gains_known)
 
 
-def _is_load(explanation: Explanation) -> bool:
-    """True if the description probably lacks a load that the robot carries, or contains one that it
-    does not carry; the sign of the estimated mass decides.
-
-    An unbalanced last link, or one with a wrong inertia, can explain the torques without any
-    additional mass.
-    """
-    mass, sd = explanation.load
-    z = abs(mass) / max(sd, 1e-300)
-    return bool(log_ndtr(z) - log_ndtr(-z) >= np.log(ODDS))
-
-
 def _is_borne_out(samples: Samples, hypothesis: Hypothesis, gains_known: bool) -> bool:
-    """True if a correction of the data improves what was not fitted: the prediction of other blocks
-    of time, and the limits of the description.
+    """True if a correction of the data also improves results that were not fitted: the prediction
+    of other blocks of time, and the agreement with the limits of the description.
 
     If the description is wrong in a way that no hypothesis covers (a belt, a counterweight), some
     correction of the data may fit better by chance; the fitted masses then predict nothing. A
@@ -199,7 +235,8 @@ def _is_borne_out(samples: Samples, hypothesis: Hypothesis, gains_known: bool) -
         return True
     mended = hypothesis.mend(samples)
     limits = [_log_within_limits(here, gains_known) for here in (samples, mended)]
-    return unseen_gain(samples, mended) + limits[1] - limits[0] > np.log(ODDS)
+    known = hypothesis.kind is not Fault.OTHER_ROBOT
+    return unseen_gain(samples, mended) + known * (limits[1] - limits[0]) > np.log(ODDS)
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
@@ -242,10 +279,9 @@ def _evidence(
         moved = there.q is not samples.q or there.a is not samples.a
         return evidence(
             there,
-            tool=hypothesis.kind is Fault.TOOL,
-            change=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else None,
+            tool=hypothesis.tool,
+            since=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else 0.0,
             mute=hypothesis.mute,
-            other=hypothesis.kind is Fault.OTHER_ROBOT,
             thorough=thorough,
             exact=exact,
             motion=None if moved or there.model is not samples.model else motion,
@@ -255,8 +291,8 @@ def _evidence(
 
 
 class _Sift:
-    """Fast approximate evaluation of hypotheses on few samples, to select those that are worth an
-    exact one.
+    """Fast approximate evaluation of hypotheses on few samples, which selects those for the exact
+    evaluation.
 
     A common factor of all torques is evaluated exactly, because otherwise errors of single links
     would each explain a part of it. Whether this factor belongs to the efforts or to the masses
@@ -278,6 +314,11 @@ class _Sift:
             )
         return self.of_factor[factor]
 
+    def log(self, hypothesis: Hypothesis) -> float:
+        """Logarithm of the evidence of a hypothesis on these samples; -inf if loops do not close."""
+        found = self.evidence(hypothesis)
+        return -np.inf if found is None else found.log
+
     def refined(self, hypothesis: Hypothesis) -> Hypothesis:
         """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
         names, share = self.samples.model.joint_names, hypothesis.share
@@ -298,14 +339,10 @@ class _Sift:
                 return replace(scale_fault(float(np.exp(x))), share=share)
             return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
-        def cost(x: float) -> float:
-            found = self.evidence(mended(x))
-            return np.inf if found is None else -found.log
-
         middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
         reach = STEP if angle else 0.7
         best = minimize_scalar(
-            cost,
+            lambda x: -self.log(mended(x)),
             bounds=(middle - reach, middle + reach),
             method="bounded",
             options={"xatol": 5e-3 if angle else 0.03},

@@ -28,7 +28,7 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
     All commands and live estimates use this check.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recording: Joint states, which may include other joints than the robot's.
         efforts: True if efforts are required.
 

@@ -179,8 +179,8 @@ class _Equations:
         return float(np.sqrt(np.linalg.eigvalsh(covariance)[-1]))
 
     def _linearised(self, g: Array) -> tuple[Array, Array, tuple[Array, bool], Array, Array]:
-        """Jacobians over two angles and over scaled (pi, phi), the Cholesky factor of the latter's
-        normal equations, the best scaled (pi, phi), and the residual.
+        """Jacobians with respect to two angles and to the scaled (pi, phi), the Cholesky factor of
+        the normal equations of the scaled (pi, phi), their best values, and the residual.
         """
         Y = self.Y_0 + np.tensordot(g, self.Y_g, 1)
         A = self._weighted(np.concatenate([Y, self.Phi], axis=2)) * self.scale

@@ -5,16 +5,17 @@ prior odds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
-from sysid_core.diagnosis.evidence import DENSITY
+from sysid_core.diagnosis.evidence import DENSITY, tool_masses
 from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, RobotModel, is_physically_consistent, pseudo_inertia_from_pi
@@ -113,11 +114,12 @@ class Hypothesis:
         code: Code of the reason that reports the fault; empty: none.
         data: Data of that reason, without the evidence.
         mend: Function that corrects the samples for this fault.
-        joint: Index of the joint with a zero, gain or delay wrong by `amount`; None otherwise.
+        joint: Index of the joint whose zero, direction or gain is wrong; None otherwise.
         amount: Angle [rad], factor of a gain or clock [-], lag [s], or share of samples at a load
             change.
         share: Share of this hypothesis in the prior probability of its kind.
         mute: Indices of the joints whose torques are unrelated to the motion.
+        tool: Mass of a tool that the description lacks; negative: that the robot lacks [kg].
     """
 
     kind: Fault
@@ -128,6 +130,7 @@ class Hypothesis:
     amount: float = 0.0
     share: float = 1.0
     mute: tuple[int, ...] = ()
+    tool: float = 0.0
 
     @property
     def log_prior(self) -> float:
@@ -158,22 +161,27 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     probability of that kind.
 
     Args:
-        samples: Samples as declared at present.
+        samples: Samples with the present declarations, after the corrections found so far.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     names = samples.model.joint_names
     used = np.flatnonzero(samples.used)
     some: list[Hypothesis] = [*_signs(names, used), *_orders(samples, names), *_units()]
-    some += [zero_angle(names, int(j), float(x)) for j in used for x in _ANGLES]
+    some += [h for j in used for h in conventions(samples, int(j))]
     some += [lag_fault(k) for k in range(len(LAGS))]
     some += [clock_fault(factor) for factor in _CLOCKS]
+    tools = tool_masses(samples.model)
+    lightest = min(tools, key=abs)  # which friction's drift resembles
     some += [
-        Hypothesis(Fault.TOOL_CHANGE, "load-comes-or-goes", {"share": x}, amount=float(x))
+        Hypothesis(
+            Fault.TOOL_CHANGE, "load-comes-or-goes", {"share": x}, tool=mass, amount=float(x)
+        )
         for x in _CHANGES
+        for mass in tools
+        if abs(mass) > abs(lightest)
     ]
-    some.append(Hypothesis(Fault.TOOL, "load-lacking"))
+    some += [tool_fault(mass) for mass in tools]
     some += [mass_fault(samples.model, factor) for factor in _FACTORS]
-    some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [
         Hypothesis(Fault.SILENT, "joint-chance", {"joint": names[j]}, mute=(int(j),)) for j in used
@@ -227,12 +235,38 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
             {"joint": names[j]},
             motion(one),
         )
-        yield Hypothesis(
-            Fault.JOINT_SIGN,
-            "joint-sign",
-            {"joint": names[j]},
-            lambda s, one=one: motion(one)(effort(one)(s)),  # type: ignore[misc]
-        )
+
+
+def joint_sign(names: tuple[str, ...], joint: int) -> Hypothesis:
+    """Return the hypothesis that position and effort of a joint have the wrong sign."""
+    sign = np.where(np.arange(len(names)) == joint, -1.0, 1.0)
+
+    def mend(s: Samples) -> Samples:
+        return replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign).with_torques(lambda x: x * sign)
+
+    return Hypothesis(Fault.JOINT_SIGN, "joint-sign", {"joint": names[joint]}, mend, joint)
+
+
+def conventions(samples: Samples, joint: int) -> list[Hypothesis]:
+    """Return the hypotheses that a joint has another zero or direction than in the URDF."""
+    names = samples.model.joint_names
+    return [joint_sign(names, joint), *(zero_angle(names, joint, float(x)) for x in _ANGLES)]
+
+
+def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:
+    """Return the hypothesis that the robot is another one, in which the zeros or directions of
+    several joints differ from the description by these faults. Any number of joints and all
+    conventions are equally likely.
+    """
+    n, k = samples.q.shape[1], len(faults)
+    share = 1.0 / (n * comb(n, k) * (len(_ANGLES) + 1) ** k)
+
+    def mend(s: Samples) -> Samples:
+        for fault in faults:
+            s = fault.mend(s)
+        return s
+
+    return Hypothesis(Fault.OTHER_ROBOT, "other-robot", mend=mend, share=share)
 
 
 def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
@@ -268,8 +302,8 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
 
 
 def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
-    """Joints whose data are in the column of another joint, and the joints whose data are in
-    theirs.
+    """Joints whose data are in the column of another joint, and for each the joint whose data are
+    in its column.
     """
     found = {int(i): j for j, i in enumerate(order) if i != j}
     joints = sorted(found)
@@ -374,8 +408,8 @@ def mass_fault(model: RobotModel, factor: float) -> Hypothesis:
     """Return the hypothesis that the robot description is wrong by a factor: all torques are
     `factor` times those of its masses.
 
-    No motion can distinguish this fault from `scale_fault`; only prior knowledge about robot
-    descriptions and gains can: how far their masses are off, and how dense robots are.
+    No motion can distinguish this fault from `scale_fault`. Only prior knowledge can: typical
+    errors of the masses in robot descriptions, and typical densities of robots.
     """
     density = apparent_density(model)
 
@@ -412,6 +446,13 @@ def apparent_density(model: RobotModel) -> float | None:
     spread = moments - centres[:, :, None] * centres[:, None, :]
     volume = 4.0 / 3.0 * np.pi * np.sqrt(np.maximum(np.linalg.det(5.0 * spread), 1e-300))
     return float(np.median(pi[:, 0] / volume))
+
+
+def tool_fault(mass: float) -> Hypothesis:
+    """Return the hypothesis that the description lacks a tool of about this mass [kg], or, if
+    negative, that it contains one that the robot lacks.
+    """
+    return Hypothesis(Fault.TOOL, "load-lacking" if mass > 0.0 else "load-surplus", tool=mass)
 
 
 def clock_fault(factor: float) -> Hypothesis:

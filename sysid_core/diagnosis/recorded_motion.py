@@ -27,10 +27,10 @@ class RecordedMotion:
     omitted.
 
     Attributes:
-        model: The robot.
+        model: Robot model.
         q: Joint positions, shape (K, n) [rad or m].
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         duration: Duration of the motion [s].
     """
 

@@ -25,13 +25,13 @@ class Samples:
 
     Attributes:
         model: The robot, with its gravity.
-        q: Joint positions, shape (K, n).
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        q: Joint positions, shape (K, n) [rad or m].
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         tau: Joint torques, shape (K, n) [N m], or efforts in their own unit if gains are unknown.
         block: Index of the block of time of each sample, shape (K,).
-        used: Mask of the joints that move and whose torque is not constant or (unless all are)
-            noise.
+        used: Mask of the joints that move, and whose torque is neither constant nor (unless this
+            holds for all joints) noise.
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
         later: Torques delayed by each of `LAGS`, shape (len(LAGS), K, n).
@@ -123,7 +123,7 @@ def collect_samples(
     """Return the samples of several recordings, reduced to a limited number.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recordings: Recordings with declared efforts.
         drives: Drives, whose gains convert efforts to torques.
         count: Approximate number of samples.

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import logsumexp
 
-from sysid_core.diagnosis.evidence import evidence
+from sysid_core.diagnosis.evidence import evidence, tool_masses
 from sysid_core.diagnosis.explain import ODDS
 from sysid_core.diagnosis.hypotheses import SHARES, Fault
 from sysid_core.diagnosis.samples import collect_samples
@@ -33,8 +34,13 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
         samples = collect_samples(model, [recording], drives, count=300)
     except SysIdError:  # no motion, no joints: nothing to compare with
         return Verdict()
-    tool = evidence(samples, tool=True)
-    gain = tool.log - evidence(samples).log + np.log(SHARES[Fault.TOOL])
+    masses = [x for x in tool_masses(model) if x > 0.0]
+    if not masses:  # a description without masses
+        return Verdict()
+    loaded = [evidence(samples, tool=x) for x in masses]
+    tool = max(loaded, key=lambda found: found.log)
+    gain = logsumexp([found.log for found in loaded]) - np.log(len(loaded))
+    gain += np.log(SHARES[Fault.TOOL]) - evidence(samples).log
     found, sd = tool.inertial[-10] - model.pi[-1, 0], tool.inertial_sd[-10]
     if gain < np.log(ODDS) or found <= 0.0 or 1.0 / _OTHER_UNIT < found / mass < _OTHER_UNIT:
         return Verdict()

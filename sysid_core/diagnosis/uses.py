@@ -38,7 +38,7 @@ class Use:
     Attributes:
         name: Name of the use: `arm`, `payload`, `sequential` or `closed-chain`.
         verdict: Verdict on this use; the reasons end with recommended actions.
-        shown: Information in the motion for this use, in words; empty: unknown.
+        shown: Information that the motion contains for this use, in words; empty: unknown.
     """
 
     name: str

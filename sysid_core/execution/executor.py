@@ -89,7 +89,9 @@ class Executor:
 
     @property
     def motion(self) -> Trajectory | None:
-        """Trajectory being played: approach to the start, then the motion; None before."""
+        """Trajectory being played: first the approach to the start, then the motion; None before
+        the run.
+        """
         return None if self.play is None else self.play.path
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
@@ -154,8 +156,8 @@ class Executor:
             self.play.finish()
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Return the goal to be sent now to a controller of whole trajectories; to be called after
-        each step.
+        """Return the goal to be sent now to a controller that accepts whole trajectories; to be
+        called after each step.
         """
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
@@ -288,8 +290,8 @@ class Executor:
     def _stands(
         self, now: float, measured: Measured | None, tolerance: float, standing: Standing
     ) -> bool:
-        """True if the robot has rested at the goal long enough; if this takes too long, the run is
-        aborted.
+        """True if the robot has been at rest at the goal for long enough; if it does not come to
+        rest in time, the run is aborted.
         """
         if measured is None or self.play is None:
             return False
@@ -304,8 +306,8 @@ class Executor:
     def _abort(
         self, fault: Fault, now: float, measured: Measured | None, expected: Array | None
     ) -> None:
-        """Choose the kind of stop: along the path from the command, from the position of the robot,
-        or off the path.
+        """Choose the kind of stop: along the path from the command, along the path from the
+        position of the robot, or from a position off the path.
         """
         self.fault, play = fault, self.play
         at_rest = play is None or play.at_rest

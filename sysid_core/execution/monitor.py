@@ -69,7 +69,8 @@ class MonitorLimits:
         wrench_stale_after: Largest age of the newest wrench, once the sensor has measured [s].
 
     Raises:
-        ExcitationError: A limit is NaN or not positive, or a range leaves no room.
+        ExcitationError: A limit is NaN or not positive, or a lower limit is not below the upper
+            one.
     """
 
     lower: Array
@@ -137,8 +138,8 @@ class PositionRates:
     """Velocities from differences of positions, for drivers that do not measure velocities.
 
     Args:
-        over: Minimum time over which velocities are computed, because of encoder steps and jitter
-            [s].
+        over: Minimum time over which velocities are computed [s]; shorter times would give large
+            errors due to encoder steps and jitter.
     """
 
     def __init__(self, over: float = 0.05) -> None:
@@ -159,7 +160,7 @@ class PositionRates:
 
 
 class ExecutionMonitor:
-    """Compares the measured state with the limits at every step.
+    """Monitor that compares the measured state with the limits at every step.
 
     Args:
         model: Robot model.
@@ -208,7 +209,7 @@ class ExecutionMonitor:
 
     def usable(self, now: float, measured: Measured | None) -> tuple[Array, Array] | None:
         """Return the positions and velocities q and v, each (n,), if the state has all joints,
-        finite values and a recent stamp; else None.
+        finite values and a recent stamp; otherwise None.
         """
         if measured is None or not abs(now - measured.stamp) <= self.limits.stale_after:
             return None

@@ -34,7 +34,8 @@ class Play(ABC):
     Attributes:
         scaling: Speed scaling of the robot, reported or estimated from its progress (1: full
             speed).
-        lateness: Longest delay of a goal on its way to the controller in this run [s].
+        lateness: Longest time between sending a goal and its acceptance by the controller in this
+            run [s].
     """
 
     scaling = 1.0
@@ -53,7 +54,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def at_end(self) -> bool:
-        """True if the last command has been given and the robot rests there."""
+        """True if the last command has been sent and the robot is at rest there."""
 
     @property
     def awaits_end(self) -> bool:
@@ -75,7 +76,7 @@ class Play(ABC):
     @property
     def last_move(self) -> Array:
         """Difference between the last two commands, shape (n,), which the robot has not followed
-        yet; zero where a controller interpolates.
+        yet; zero if a controller interpolates the commands.
         """
         return np.zeros(self.path.q.shape[1])
 
@@ -94,7 +95,7 @@ class Play(ABC):
         Args:
             stamp: Stamp of the state [s].
             longest: Largest age of a usable state [s].
-            q: Measured positions, shape (n,) [rad or m]; None if they can't be used.
+            q: Measured positions, shape (n,) [rad or m]; None if they are unusable.
         """
 
     def outgoing(self, now: float) -> Outgoing | None:
@@ -138,7 +139,7 @@ class Play(ABC):
 
 
 class GoalPlay(Play):
-    """Execution by a controller that receives whole trajectories and has a time of its own.
+    """Execution by a controller that receives whole trajectories and has its own motion time.
 
     Args:
         played: Played motion along the path.

@@ -40,7 +40,8 @@ def brake(x: Array) -> tuple[Array, Array, Array]:
 def braking_from(
     template: Trajectory, q: ArrayLike, v: ArrayLike, acceleration: ArrayLike
 ) -> Trajectory:
-    """Stop from a measured state, straight ahead in joint space, with the same rate for all joints.
+    """Return the stop from a measured state along a straight line in joint space, with the same
+    rate for all joints.
 
     Args:
         template: Trajectory with the robot's name and joint names.
@@ -62,9 +63,10 @@ class Nearest:
     """Position of a robot along a motion.
 
     Attributes:
-        u: Time of the nearest sample [s].
+        u: Time of the nearest sample of the motion [s].
         distance: Largest distance of a joint from this sample [rad or m].
-        rate: Velocity of the robot along the motion, as a share of that sample's velocity.
+        rate: Velocity of the robot along the motion, relative to the velocity of the nearest sample
+            [-].
     """
 
     u: float
@@ -78,7 +80,8 @@ class Outgoing:
 
     Attributes:
         trajectory: Trajectory that ends at rest.
-        begin: Time at which the first sample is due, on the executor's clock [s]; None: on arrival.
+        begin: Time at which the first sample is due, on the clock of the executor [s]; None: at the
+            arrival of the goal.
         origin: Motion time of the goal's first sample [s].
     """
 
@@ -148,8 +151,8 @@ class PlayedMotion:
             exact: True if the first point must be exactly at `first`.
 
         Returns:
-            Piece in motion time; the stop respects the acceleration limits if the motion leaves any
-            room for it.
+            Piece in motion time; the stop respects the acceleration limits if the motion permits
+            it.
         """
         motion, last = self.motion, len(self.motion.time) - 1
         i0 = KNOT * int(np.clip(first / (KNOT * self._period), 0, last // KNOT))
@@ -186,7 +189,9 @@ class PlayedMotion:
         return Outgoing(trajectory, at + (origin - u), origin)
 
     def _stop(self, u1: float) -> tuple[Array, Array, Array, Array]:
-        """Shortest stop along the path within the limits that begins after the path time u1 [s]."""
+        """Shortest stop along the path that begins after the path time u1 [s] and respects the
+        limits.
+        """
         best, best_ratio = None, np.inf
         for T in STOP_TIMES:
             x = np.linspace(0.0, 1.0, int(np.ceil(T / STOP_PERIOD)) + 1)[1:]
@@ -240,15 +245,15 @@ def piece_of(
 
     A controller sets its own time to the clock when it accepts a goal, and then runs it at the
     speed scaling `r`. A goal that arrives `dt` late therefore begins with a step of `(1 - r) dt
-    |v|`, or of `r dt |v|` if it is started on arrival; only at rest there is no step. The goals
-    therefore follow each other at rest, however late they arrive.
+    |v|`, or of `r dt |v|` if it is started on arrival; only at rest there is no step. Therefore
+    each goal starts while the robot is at rest, so that its delay has no effect.
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Acceleration limits in the path's joint order, shape (n,) [rad/s^2 or m/s^2].
         speed_scale: Largest rate, as a share of the path's speed, 0 to 1.
         begin: Path time at which the piece begins [s].
-        lasts: Player's time after which the rate decreases [s].
+        lasts: Time of the player after which the rate decreases [s].
     """
     limits, end = np.array(acceleration, dtype=float), float(path.time[-1])
 

@@ -31,10 +31,10 @@ class ControllerClock:
     as 1.
 
     Args:
-        rate: Assumed speed scaling of the controller.
+        rate: Initially assumed speed scaling of the controller, 0 to 1.
 
     Attributes:
-        spoken: True if the controller has reported its time.
+        spoken: True if the controller has already reported its time.
         measured: True if the controller's time is known, from reports or (at full rate) from a
             topic.
     """
@@ -45,8 +45,8 @@ class ControllerClock:
         self._first: tuple[float, float] | None = None  # time and stamp of this goal's first report
 
     def begin_goal(self) -> None:
-        """Start a new goal, to which all further reports belong; the speed slider may move
-        meanwhile.
+        """Start a new goal, to which all further reports belong; the speed slider may have been
+        moved.
         """
         self._first, self.measured = None, False
 
@@ -207,7 +207,7 @@ class RollingPlay(GoalPlay):
             stamp: Stamp of the state [s].
             longest: Largest age of a usable state [s].
             q: Measured positions, shape (n,) [rad or m]; until the controller reports its time, the
-                nearest posture of its goal counts as commanded.
+                nearest posture of its goal is used as the commanded one.
         """
         unheard = self._settings.clocked and not (self._clock.spoken or self._finished)
         if q is not None and unheard and not self._stopping:

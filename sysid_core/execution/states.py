@@ -39,15 +39,15 @@ class ExecutorSettings:
     """Settings for playing a trajectory.
 
     Attributes:
-        speed_scale: Share of the planned speed, 0 to 1.
-        slow_start: Time in which the speed rises from zero to full [s].
+        speed_scale: Fraction of the planned speed, 0 to 1.
+        slow_start: Time in which the speed increases from zero to full speed [s].
         transfer_share: Share of the motion limits used on the way to the start, 0 to 1.
         start_tolerance: Largest distance of a joint from the start posture [rad or m].
         rest_velocity: Velocity below which a joint counts as at rest [rad/s or m/s].
         settle_time: Shortest time of rest of all joints [s].
         settle_timeout: Time after which the run is aborted if the robot does not come to rest [s].
-        horizon: Time for which a controller of whole trajectories continues without a further goal
-            before it brakes [s]; zero: commands are streamed.
+        horizon: Time for which a controller that receives whole trajectories continues without a
+            further goal before it brakes [s]; zero: commands are streamed.
         resend: Interval between two goals [s].
         stop_lead: Minimum time before a goal that stops the robot because of an exceeded limit
             begins to brake [s].

@@ -41,7 +41,7 @@ class Carried:
 
     Attributes:
         estimate: Estimate of the payload's ten inertial parameters.
-        frame: Frame of the robot in which the parameters are given: that of the sensor.
+        frame: Frame of the robot in which the parameters are given (the sensor frame).
         folder: Folder written by `sysid payload`; None: the result is only in memory.
     """
 
@@ -54,7 +54,7 @@ class Carried:
         """Load a payload from the result of `sysid payload`.
 
         Raises:
-            SysIdError: The folder has no estimate that can be read.
+            SysIdError: The folder contains no valid estimate.
         """
         return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
@@ -85,7 +85,7 @@ class ArmResult:
         fitted: Runs of the fit.
         others: Runs that were not fitted.
         files: Role, path and sha256 of all inputs.
-        places: Folders searched for meshes.
+        places: Folders that are searched for meshes.
         carried: Payload of the exported robot; None: no payload.
     """
 
@@ -175,7 +175,7 @@ def export_arm(
         result: Identified robot with its recordings.
         targets: Formats to be written.
         out: Folder of the exports and of proof.json.
-        folder: Folder of the result; None: a result in memory, which `sysid verify` can't repeat.
+        folder: Folder of the result; None: a result in memory, which `sysid verify` cannot repeat.
         progress: Function called with a description of each step.
 
     Raises:
@@ -251,8 +251,8 @@ def judge_file(
     states: int = STATES,
     seed: int = SEED,
 ) -> tuple[dict[str, float], float, ExportedError]:
-    """Return the torque differences of a file by joint, the permitted ones, and its errors beside
-    the model's.
+    """Return the torque differences of a file by joint, the permitted difference, and the errors of
+    the file and of the model.
 
     The runs were recorded without the carried load, so that its torques are subtracted before the
     errors are computed.

@@ -2,9 +2,9 @@
 """Export to C99 code without dependencies: the identified robot with all its terms, for a user's
 controller.
 
-Tables of numbers, the recursive Newton-Euler algorithm on them, and one line for each term of each
-axis. No allocation, no branch on data; the memory of the friction terms is in a struct that belongs
-to the caller.
+The code consists of tables of numbers, the recursive Newton-Euler algorithm on these tables, and
+one line for each term of each axis. It allocates no memory and has no branches that depend on data.
+The states of the friction terms are in a struct of the caller.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ _WAVES = {
 
 
 def _axis_lines(friction: FrictionModel, i: int, values: dict[str, str]) -> list[str]:
-    """Statements that add an axis' terms to f."""
+    """C statements that add the terms of an axis to f."""
     axis, out = friction.drives.axis_names[i], []
     for term in friction.terms_of(axis):
         names = friction.parameters_of(axis, term)
@@ -396,7 +396,9 @@ def _axis_lines(friction: FrictionModel, i: int, values: dict[str, str]) -> list
 
 
 def _spring_lines(spring: Spring, values: dict[str, str]) -> list[str]:
-    """Statements that subtract a spring's torque from f, because the drives need not produce it."""
+    """C statements that subtract the torque of a spring from f, because the drives need not produce
+    it.
+    """
     given = {"S_p": spring.preload, "S_k": spring.stiffness}
     factors = [
         values[f"{spring.axis}.{symbol}"] if spring.identified else _number(given[symbol])

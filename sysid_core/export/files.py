@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of one export format, their readers, and what they lack beside friction terms."""
+"""Files of one export format, their readers, and the properties that they lack other than friction
+terms.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ from sysid_core.export.projection import Projection
 from sysid_core.export.ros2_control import controllers_of, without
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
-from sysid_core.export.tree import link_elements
-from sysid_core.export.urdf import UrdfReader, urdf_of
+from sysid_core.export.tree import link_elements, require_joints
+from sysid_core.export.urdf import UrdfReader, urdf_of, with_meshes
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_text, write_yaml
 from sysid_core.kinds import Kind
@@ -49,7 +51,7 @@ class LossCode(Kind):
     SHAPES = "shapes"  # for pictures and contacts
     NAMES = "names"  # that the format doesn't take: replaced
     MESH_MISSING = "mesh_missing"  # no such file
-    MESH_FORMAT = "mesh_format"  # a format that the target doesn't read
+    MESH_FORMAT = "mesh_format"  # that the target doesn't read: its format, flat, too large
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Loss:
 
     Attributes:
         code: Kind of the missing term.
-        names: Joints, files or numbers concerned.
+        names: Joints, files or numbers that are concerned.
     """
 
     code: LossCode
@@ -74,8 +76,8 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
 
     Args:
         model: Robot model.
-        target: The file's format.
-        meshes: Folder of meshes, after the file was written.
+        target: Format of the file.
+        meshes: Folder of meshes in its state after the file was written.
     """
     found = {LossCode.LOCKED: [f"{joint} at {q:.6g}" for joint, q in model.locked.items()]}
     if target in (Target.URDF, Target.SDF, Target.USD) and not np.array_equal(
@@ -92,9 +94,10 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
         found[LossCode.VELOCITY_LIMITS] = without(model, model.velocity_limits)
         found[LossCode.EFFORT_LIMITS] = without(model, model.effort_limits)
         found[LossCode.ACCELERATION_LIMITS] = list(model.joint_names)
-    followers = [f for f in mimic_joints(model) if target is not Target.URDF]
     found[LossCode.MIMIC] = [
-        f.joint for f in followers if target is not Target.MJCF or f.leader not in model.joint_names
+        f.joint
+        for f in mimic_joints(model)
+        if target not in (Target.URDF, Target.MJCF) or f.leader not in model.joint_names
     ]
     if target in (Target.MJCF, Target.SDF):
         found[LossCode.SHAPES] = [n for n, e in link_elements(model).items() if has_other_shapes(e)]
@@ -147,14 +150,15 @@ def require_target(target: Target, model: RobotModel) -> None:
         model: Robot model.
 
     Raises:
-        ModelError: The robot has loops, which the format doesn't support, or the library that reads
-            the format isn't installed.
+        ModelError: The robot has loops or joints that the format does not support, or the library
+            that reads the format is not installed.
     """
     if isinstance(model, DrivenRobot) and target is not Target.MJCF:
         raise ModelError(
             f"'{model.name}' has loops, which the export to {target.value} does not support.",
             remedy="Export it to mjcf.",
         )
+    require_joints(model)
     if target is Target.USD:
         require_usd()
     if target in (Target.C, Target.ROS2_CONTROL):
@@ -176,7 +180,7 @@ def write_target(
         target: File format.
         robot: Robot with the terms that the format supports.
         out: Folder of all exports, with a subfolder for the format.
-        places: Folders searched for meshes.
+        places: Folders that are searched for meshes.
         remarks: Comments on the values by link name, for formats with comments.
         stays: Final folder, to which `out` is moved afterwards; None: `out` is not moved.
 
@@ -189,8 +193,10 @@ def write_target(
     folder.mkdir(parents=True, exist_ok=True)
     meshes = None
     if target is Target.URDF:
-        files = [folder / f"{name}.urdf"]
-        write_text(files[0], urdf_of(robot, remarks))
+        meshes = MeshFolder(folder / "meshes", places, ())
+        text = with_meshes(urdf_of(robot, remarks), meshes.name_of_copy)
+        files = [folder / f"{name}.urdf", *meshes.copies]
+        write_text(files[0], text)
     elif target is Target.MJCF:
         meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
         fields = joint_fields(robot) if chain is None else chain_fields(chain) | joint_fields(robot)
@@ -224,8 +230,8 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 
     Args:
         target: Format of the file.
-        file: First of the written files.
-        robot: Robot that gives the order of the joints, and gravity.
+        file: Path of the first of the written files.
+        robot: Robot that defines the order of the joints, and gravity.
     """
     names = robot.model.joint_names
     if target is Target.URDF:
@@ -261,8 +267,9 @@ def largest_differences(
         whole: True to compare torques with dry friction at every state; False to compare dry
             friction separately, as a number (simulators differ at standstill).
         states: Number of states.
-        seed: Seed of the random states: positions within the limits (at most half a turn from zero), of a
-            closed chain within its box; velocities and accelerations of 2 rad/s and 8 rad/s^2.
+        seed: Seed of the random states. Positions are within the limits (at most half a turn from
+            zero), or for a closed chain within its box; velocities have a standard deviation of 2
+            rad/s, and accelerations of 8 rad/s^2.
     """
     rng, model = np.random.default_rng(seed), robot.model
     if isinstance(model, DrivenRobot):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,8 +24,8 @@ class Geometry:
 
     Attributes:
         kind: `box`, `cylinder`, `sphere` or `mesh`.
-        size: Full edges of a box; radius and length of a cylinder; radius of a sphere; scale of a
-            mesh, shape (3,).
+        size: Edge lengths of a box, radius and length of a cylinder, radius of a sphere, or scale
+            of a mesh, shape (3,).
         R: Rotation from the geometry's axes to those of the link, shape (3, 3).
         p: Origin of the geometry in the link frame, shape (3,) [m].
         collides: True for a collision geometry, False for a visual one.
@@ -161,17 +161,22 @@ def _whole_dae(content: bytes) -> bool:
 _IS_WHOLE = {".stl": _whole_stl, ".obj": _whole_obj, ".msh": _whole_msh, ".dae": _whole_dae}
 
 
+def _is_relative(mesh: str) -> bool:
+    """Return True if the name of a mesh is a path relative to the folder of the URDF."""
+    return "://" not in mesh and not Path(mesh).is_absolute()
+
+
 @dataclass
 class MeshFolder:
     """Folder of meshes next to an exported file; each mesh is copied once.
 
     Attributes:
         out: Folder of the copies.
-        places: Folders searched, with all parents, for `package://NAME/…` and relative paths,
-            before the packages of a sourced ROS.
-        formats: Suffixes of files that the target reads.
-        missing: Names of meshes that weren't found.
-        unread: Names of files in a format that the target doesn't read.
+        places: Folders that are searched, with all parent folders, for `package://NAME/…` and
+            relative paths, before the packages of a sourced ROS.
+        formats: File suffixes that the target can read.
+        missing: Names of meshes that were not found.
+        unread: Names of files that the target cannot read.
     """
 
     out: Path
@@ -181,25 +186,58 @@ class MeshFolder:
     unread: list[str] = field(default_factory=list)
     _copied: dict[Path, str] = field(default_factory=dict)
 
-    def copy(self, name: str) -> str | None:
-        """Copy a mesh and return its new name; None with a note if the mesh is not found.
+    def copy(self, name: str, taken: Callable[[Path], bool] = lambda path: True) -> str | None:
+        """Copy a mesh and return its new name; None with a note if the mesh is not found or not
+        taken.
+
+        Args:
+            name: Name of the mesh in the URDF.
+            taken: Test whether the target's reader takes a file of these formats.
 
         Raises:
-            ModelError: The file can't be read, or is incomplete.
+            ModelError: The file cannot be read, or is incomplete.
         """
         path = self.find(name)
-        if path is None or path.suffix.lower() not in self.formats:
-            notes = self.missing if path is None else self.unread
-            notes.append(name) if name not in notes else None
+        if path is None:
+            self.missing.append(name) if name not in self.missing else None
             return None
-        if path not in self._copied:
+        known = path.suffix.lower() in self.formats
+        if known and path not in self._copied:
             _require_mesh(path)
+        if not (known and taken(path)):
+            self.unread.append(name) if name not in self.unread else None
+            return None
+        return self._copy(path)
+
+    def _copy(self, path: Path) -> str:
+        if path not in self._copied:
             # No blanks: other tools read these names, too.
             target = f"{len(self._copied):03d}_{path.name.replace(' ', '_')}"
             self.out.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, self.out / target)
             self._copied[path] = target
         return self._copied[path]
+
+    def name_of_copy(self, name: str) -> str:
+        """Return the name of a mesh in a URDF beside this folder, which contains a copy of each
+        file with a relative name. Packages and absolute paths keep their names.
+        """
+        path = self.find(name)
+        if path is None:
+            self.missing.append(name) if name not in self.missing else None
+        return (
+            name
+            if path is None or not _is_relative(name)
+            else f"{self.out.name}/{self._copy(path)}"
+        )
+
+    def name_of_original(self, name: str) -> str:
+        """Return the name of a mesh in a URDF in this folder: a relative name leads to the original
+        file.
+        """
+        path = self.find(name) if _is_relative(name) else None
+        here = self.out.resolve()
+        return name if path is None else Path(os.path.relpath(path.resolve(), here)).as_posix()
 
     @property
     def copies(self) -> list[Path]:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import Identification, predicted_efforts
+from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.projection import Projections, projections
 from sysid_core.export.targets import Target
-from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
+from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of, with_meshes
 from sysid_core.robot import Array, DriveTrain, is_physically_consistent
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import Recording
@@ -34,14 +36,14 @@ class ExportedError:
 
     Attributes:
         target: Format of the file.
-        inside: Error of the identified robot.
+        inside: Error of the identified model.
         exported: Error of the written file, as read by other software.
-        held_out: True if the runs weren't fitted.
+        held_out: True if the runs were not fitted.
         costs: Reduction of the error if a missing term were present, for each term the format
             lacks.
         lost: Reduction of the error if all missing terms were present; terms can partly replace
             each other.
-        joints: Errors inside and as exported, by joint name [unit of the efforts].
+        joints: Errors of the model and of the exported file, by joint name [unit of the efforts].
     """
 
     target: Target
@@ -112,11 +114,11 @@ def judge_export(
     Args:
         identification: Identified robot.
         target: Format of the file.
-        torques: Torques of a motion according to the reader of the file.
+        torques: Function that returns the torques of a motion according to the reader of the file.
         runs: Runs to be predicted.
         predictions: Predictions of the identified robot, one for each run.
-        held_out: True if these runs weren't fitted.
-        projections: Model as the file should contain it, and with the lost terms restored.
+        held_out: True if these runs were not fitted.
+        projections: Model with the terms of the format, and models with the lost terms restored.
 
     Raises:
         EstimationError: There are no runs.
@@ -195,11 +197,21 @@ class Description:
 
     Attributes:
         xml: URDF text.
-        error: Held-out errors inside and as exported.
+        error: Held-out errors of the model and of the exported file.
     """
 
     xml: str
     error: ExportedError
+
+    def in_folder(self, folder: Path, places: Sequence[Path]) -> str:
+        """Return the URDF text for a file in a folder: mesh files with relative names are found
+        from there.
+
+        Args:
+            folder: Folder of the file.
+            places: Folders searched for meshes.
+        """
+        return with_meshes(self.xml, MeshFolder(folder, places, ()).name_of_original)
 
 
 def describe(
@@ -217,8 +229,8 @@ def describe(
         identification: Identified robot.
         fitted: Runs of the fit, over which friction is projected.
         judged: Runs on which robot and file are compared.
-        predictions: Predictions by the identified robot, one for each of these runs.
-        held_out: True if these runs weren't fitted.
+        predictions: Predictions by the identified robot, one for each run.
+        held_out: True if these runs were not fitted.
     """
     model = identification.model
     if isinstance(model, DrivenRobot):  # a URDF has no loops

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export to MJCF, the format of MuJoCo: inertias, armature, damping and dry friction.
 
-Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
-bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
-torque of a drive becomes the bias of its motor, so that `ctrl` is the torque of the drive.
+Inertias are written as complete tensors (`fullinertia`) at the body that moves. Links behind fixed
+joints are separate bodies without mass, whose poses follow from the composition of the fixed joints
+in pinocchio. A constant torque of a drive becomes the bias of its motor, so that `ctrl` is the
+torque of the drive.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
 from sysid_core.export.projection import Projection
-from sysid_core.export.tree import FixedLink, Tree, link_elements, tree_of
+from sysid_core.export.tree import FixedLink, Tree, distinct_names, link_elements, tree_of
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, LoopKind, mimic_joints
@@ -66,10 +67,11 @@ class LinearSpring:
     """Spring at a joint whose force is linear in its extension.
 
     Attributes:
-        preload: Pull at extension zero [N]; a spring at the joint itself has none.
+        preload: Force at extension zero [N]; a spring at the joint itself has none.
         stiffness: Stiffness [N/m, or N m/rad at the joint itself].
         zero: Position at which the extension is zero [rad or m].
-        anchors: Distances of the spring's ends from the axis [m]; None: at the joint itself.
+        anchors: Distances of the two ends of the spring from the axis [m]; None: spring at the
+            joint itself.
     """
 
     preload: float
@@ -144,7 +146,7 @@ class _Writer:
     links: Mapping[str, ET.Element]
     meshes: MeshFolder | None
     sites: Mapping[int, Sites]
-    assets: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
+    assets: dict[tuple[tuple[str, str], ...], str] = field(default_factory=dict)
 
     def body(self, j: int) -> ET.Element:
         """Write the body of a joint with all bodies beyond it."""
@@ -175,16 +177,22 @@ class _Writer:
         return element
 
     def base(self, world: ET.Element) -> None:
-        """Write all bodies inside the first link, at the origin, because pinocchio reads only the
-        first body.
+        """Write all bodies inside one, the link at the origin or a body without shapes, because
+        pinocchio reads only the first body.
         """
         origin = next((link for link in self.tree.links if _at_origin(link)), None)
-        element = world
-        if origin is not None:
-            element = ET.SubElement(
-                world, "body", {"name": origin.name} | _pose(origin.R, origin.p)
+        if origin is None:
+            taken = (
+                "world",
+                *(j.link for j in self.tree.joints),
+                *(k.name for k in self.tree.links),
             )
-            self.shapes(element, origin.name)
+            name = distinct_names([("", "base")], taken, str)[""]
+        else:
+            name = origin.name
+        element = ET.SubElement(world, "body", name=name)
+        if origin is not None:
+            self.shapes(element, name)
         self.fixed(element, -1, origin)
         for j, joint in enumerate(self.tree.joints):
             if joint.parent == -1:
@@ -222,17 +230,44 @@ class _Writer:
     def shape(self, shape: Geometry) -> dict[str, str] | None:
         """Type and size of a shape; None for a mesh that is not available."""
         if shape.kind == "mesh":
-            copied = None if self.meshes is None else self.meshes.copy(shape.mesh)
+            own = {"scale": _text(shape.size)}
+
+            def taken(path: Path) -> bool:
+                if not _reads_mesh(path, own, shape.collides):
+                    own["inertia"] = "shell"  # for meshes without volume
+                return _reads_mesh(path, own, shape.collides)
+
+            copied = None if self.meshes is None else self.meshes.copy(shape.mesh, taken)
             if copied is None:
                 return None
-            name = self.assets.setdefault((copied, shape.size), f"mesh_{len(self.assets)}")
-            return {"type": "mesh", "mesh": name}
+            asset = tuple({"file": copied, **own}.items())
+            return {
+                "type": "mesh",
+                "mesh": self.assets.setdefault(asset, f"mesh_{len(self.assets)}"),
+            }
         size = np.array(shape.size)
         if shape.kind == "box":
             size = 0.5 * size
         elif shape.kind == "cylinder":
             size = size * [1.0, 0.5]
         return {"type": shape.kind, "size": _text(size)}
+
+
+def _reads_mesh(path: Path, attributes: Mapping[str, str], collides: bool) -> bool:
+    """True if MuJoCo reads a mesh. It refuses ASCII files, STL files with more than 200 000 faces,
+    and flat collision meshes.
+    """
+    root = ET.Element("mujoco")
+    mesh = {"name": "mesh", "file": str(path.resolve()), **attributes}
+    ET.SubElement(ET.SubElement(root, "asset"), "mesh", mesh)
+    shape = {"type": "mesh", "mesh": "mesh", "mass": "0", "contype": "0"}
+    shape["conaffinity"] = str(int(collides))  # if positive, MuJoCo computes the convex hull
+    ET.SubElement(ET.SubElement(root, "worldbody"), "geom", shape)
+    try:
+        mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
+    except ValueError:
+        return False
+    return True
 
 
 def _at_origin(link: FixedLink) -> bool:
@@ -276,8 +311,8 @@ def mjcf_of(
     world = ET.Element("worldbody")
     writer.base(world)
     asset = ET.SubElement(root, "asset")
-    for (file, scale), name in writer.assets.items():
-        ET.SubElement(asset, "mesh", name=name, file=file, scale=_text(scale))
+    for attributes, name in writer.assets.items():
+        ET.SubElement(asset, "mesh", {"name": name, **dict(attributes)})
     root.append(world)
     if tendons:
         ET.SubElement(root, "tendon").extend(tendons)
@@ -301,7 +336,7 @@ def write_mjcf(path: Path, text: str) -> Path:
     except ValueError as err:
         raise ModelError(
             f"MuJoCo refuses '{path.name}': {str(err).strip()}.",
-            remedy="Rename duplicates in the robot's description, or remove the mesh.",
+            remedy="Rename equal names, and links named 'world', in the robot's description.",
         ) from err
     return path
 
@@ -311,7 +346,8 @@ class MjcfReader:
 
     Args:
         path: Path of the MJCF file.
-        joint_names: Names of the n joints, in the order of the arrays; other joints stay at zero.
+        joint_names: Names of the n joints, in the order of the arrays; other joints are held at
+            zero.
     """
 
     def __init__(self, path: Path, joint_names: tuple[str, ...]) -> None:

@@ -2,8 +2,8 @@
 r"""Projection of an identified robot onto the terms that an export format supports.
 
 The parameters of the remaining terms cannot simply be copied: the friction described by omitted
-terms (play, load, Stribeck curve) would be missing, and Coulomb friction that was fitted beside
-these terms is too small. The remaining parameters are therefore fitted again to the recorded
+terms (play, load, Stribeck curve) would be missing, and Coulomb friction that was fitted together
+with these terms is too small. The remaining parameters are therefore fitted again to the recorded
 motion, with unchanged inertial parameters, `min_x sum_k rho(tau_k - Y_k pi - Phi_k x)`, with
 Huber's rho (Huber 1964, Ann. Math. Stat. 35) whose width follows from the residual, and `x >= 0`
 where physics requires it.
@@ -50,7 +50,7 @@ class Projection:
         model: Robot with the identified inertial parameters.
         friction: Friction terms that the format supports, and the drives that convert torques to
             recorded efforts.
-        values: Parameters of these terms, shape (p,), in the order of `friction.names`.
+        values: Friction parameters, shape (p,), in the order of `friction.names`.
         lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
     """
 
@@ -106,7 +106,7 @@ class Projections:
 
     Attributes:
         robot: Robot with the terms that the format supports.
-        given_back: Robot with one of the lost terms in addition, by name of the term.
+        given_back: Robot with one of the lost terms added, by the name of the term.
         whole: Robot with all terms, fitted in the same way.
     """
 
@@ -243,9 +243,9 @@ def _robust_fit(Phi: Array, tau: Array, lower: Array) -> Array:
     """Parameters by Huber's criterion, with each joint scaled by its residual.
 
     Args:
-        Phi: Shape (K, n, p).
-        tau: Shape (K, n) [N m].
-        lower: Least values, shape (p,).
+        Phi: Regressor, shape (K, n, p).
+        tau: Torques, shape (K, n) [N m].
+        lower: Lower bounds of the parameters, shape (p,).
     """
     x = np.zeros(Phi.shape[2])
     for columns in _separate(Phi):

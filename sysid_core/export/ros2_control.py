@@ -42,7 +42,7 @@ def controllers_of(robot: Projection, name: str, folder: Path) -> str:
     """Return the parameter file for the controller_manager.
 
     Args:
-        robot: Robot as exported.
+        robot: Exported robot.
         name: Prefix of the names in the C code.
         folder: Folder of the C code.
     """

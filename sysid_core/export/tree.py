@@ -11,7 +11,15 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import Array, RobotModel, is_physically_consistent, lock_options
+from sysid_core.robot import (
+    Array,
+    RobotModel,
+    is_physically_consistent,
+    lock_options,
+    mass_com_inertia_from_pi,
+)
+
+_LEAST = 1e-15  # [kg, kg m^2] mass and principal moments of a moving body, MuJoCo's mjMINVAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +95,10 @@ def tree_of(model: RobotModel) -> Tree:
     """
     tree = model.pin_model
     lower, upper = model.position_limits
-    bad = [
-        name
-        for name, pi, ok in zip(
-            model.body_names, model.pi, is_physically_consistent(model.pi), strict=True
-        )
-        if not (ok and pi[0] > 0.0)
-    ]
+    bad = [n for n, pi in zip(model.body_names, model.pi, strict=True) if not _accepted(pi)]
     if bad:
         raise ModelError(
-            f"The bodies {bad} have no mass or an impossible inertia, which simulators refuse.",
+            f"Simulators refuse the bodies {bad}, whose mass is zero or whose inertia is zero or physically inconsistent.",
             remedy="Identify with `--method lmi`, or lock the joints before them.",
             bodies=bad,
         )
@@ -130,7 +132,24 @@ def tree_of(model: RobotModel) -> Tree:
         if frame.type == pin.FrameType.BODY
         and not (frame.parentJoint and frame.name == model.body_names[frame.parentJoint - 1])
     ]
-    return Tree(model.name, tuple(joints), tuple(links), model.gravity)
+    return Tree(model.name or "robot", tuple(joints), tuple(links), model.gravity)
+
+
+def _accepted(pi: Array) -> bool:
+    """True if simulators accept the inertial parameters of a moving body."""
+    if not (is_physically_consistent(pi[None])[0] and pi[0] > _LEAST):
+        return False
+    return float(np.linalg.eigvalsh(mass_com_inertia_from_pi(pi)[2])[0]) > _LEAST
+
+
+def require_joints(model: RobotModel) -> None:
+    """Raise an error for joints that no format supports.
+
+    Raises:
+        ModelError: A joint is neither revolute nor prismatic.
+    """
+    for j in range(1, model.pin_model.njoints):
+        _axis(model, j)
 
 
 def distinct_names(

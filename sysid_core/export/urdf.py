@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pinocchio as pin
@@ -33,9 +33,9 @@ def identified_urdf(
 ) -> str:
     """Return the URDF of the robot with other inertial parameters and joint friction.
 
-    Links that are attached by fixed joints are part of the body that carries them: the whole
-    inertia is written to the body's own link, and theirs is written as zero, because without an
-    inertia MuJoCo derives one from the shapes and PyBullet assumes 1 kg. Locked joints are written
+    Links that are attached by fixed joints are part of the body that carries them. The whole
+    inertia is written to the link of this body, and zero to the attached links, because without an
+    inertia MuJoCo computes one from the shapes and PyBullet assumes 1 kg. Locked joints are written
     as fixed joints.
 
     Args:
@@ -53,8 +53,8 @@ def identified_urdf(
     """
     pi = np.asarray(pi, dtype=float).reshape(-1, 10)
     _require_writable(model, pi)
-    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
-    root = ET.fromstring(model.urdf_xml, parser=parser)
+    root = _root(model.urdf_xml)
+    root.set("name", root.get("name") or "robot")  # required by Drake
     links = {link.get("name"): link for link in root.findall("link")}
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     body_of = _links_of_bodies(model)
@@ -71,8 +71,35 @@ def identified_urdf(
             link.insert(0, ET.Comment(f" {remark.replace('--', '-')} "))
     for name, position in model.locked.items():
         _fix(joints[name], position)
+    for joint in joints.values():
+        mimic = joint.find("mimic")
+        if mimic is not None and mimic.get("joint") in model.locked:  # parsers refuse such a leader
+            joint.remove(mimic)
     _set_dynamics(joints, "friction", coulomb or {})
     _set_dynamics(joints, "damping", viscous or {})
+    return _text(root)
+
+
+def with_meshes(urdf: str, name_of: Callable[[str], str]) -> str:
+    """Return a URDF with other names of its mesh files.
+
+    Args:
+        urdf: URDF text.
+        name_of: New name of each mesh file.
+    """
+    root = _root(urdf)
+    for mesh in root.iterfind("link/*/geometry/mesh"):
+        if mesh.get("filename"):
+            mesh.set("filename", name_of(mesh.attrib["filename"]))
+    return _text(root)
+
+
+def _root(urdf: str) -> ET.Element:
+    """Root element, whose comments are kept."""
+    return ET.fromstring(urdf, parser=ET.XMLParser(target=ET.TreeBuilder(insert_comments=True)))
+
+
+def _text(root: ET.Element) -> str:
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -128,7 +155,7 @@ def _links_of_bodies(model: RobotModel) -> dict[str, int]:
 
 
 def _fix(joint: ET.Element, position: float) -> None:
-    """Make a joint a fixed one at a position [rad or m]."""
+    """Convert a joint to a fixed joint at a position [rad or m]."""
     origin, axis = joint.find("origin"), joint.find("axis")
     if origin is None:
         origin = ET.SubElement(joint, "origin")
@@ -223,7 +250,8 @@ class UrdfReader(ReadTree):
 
     Args:
         text: URDF text.
-        joint_names: Names of the n joints, in the order of the arrays; other joints stay at zero.
+        joint_names: Names of the n joints, in the order of the arrays; other joints are held at
+            zero.
         gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 

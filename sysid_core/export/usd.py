@@ -3,8 +3,9 @@
 
 The text form is written, which needs no library; reading it back needs `usd-core` (extra `usd`).
 UsdPhysics keeps masses, inertias and joint frames in single precision, and angles in degrees. Every
-body stands where it is at position zero; a joint turns about the x-axis of its own frames. The schemas:
-https://openusd.org/release/wp_rigid_body_physics.html, and PhysxJointAxisAPI of Omniverse Physics.
+body has its pose at joint position zero, and every joint moves along or about the x-axis of its
+frames. The schemas: https://openusd.org/release/wp_rigid_body_physics.html, and PhysxJointAxisAPI
+of Omniverse Physics.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
     """Return the fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD),
     SI units.
 
-    Limits are left out, because their fields have different names in different versions of Isaac
+    Limits are omitted, because their fields have different names in different versions of Isaac
     Lab; Isaac Lab then uses the limits in the USD file.
     """
     names, tree = prim_names(robot.model), tree_of(robot.model)
@@ -107,7 +108,7 @@ def require_usd() -> None:
     """Raise an error if the library that reads USD is missing.
 
     Raises:
-        ModelError: usd-core isn't installed.
+        ModelError: The package usd-core is not installed.
     """
     try:
         import pxr.Usd  # noqa: F401
@@ -128,7 +129,7 @@ class UsdReader(ReadTree):
             scene.
 
     Raises:
-        ModelError: usd-core isn't installed, or the file doesn't contain a robot.
+        ModelError: The package usd-core is not installed, or the file does not contain a robot.
     """
 
     def __init__(self, path: str, joint_names: Sequence[str], gravity: Array) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files on disk: whole writing, hashes."""
+"""Files on disk: writing of complete files, and hashes."""
 
 from __future__ import annotations
 
@@ -83,15 +83,20 @@ def hash_of(path: str | Path) -> str:
     if not path.exists():
         raise SysIdError(f"There is no '{path}'.", remedy="Check the path.")
     if not (path.is_file() or path.is_dir()):
-        raise SysIdError(f"'{path}' is not a regular file.", remedy="Give files and folders.")
+        raise SysIdError(f"'{path}' is not a regular file.", remedy="Give a file or a folder.")
     for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
         if path.is_dir():
             whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
         size = file.stat().st_size
-        with file.open("rb") as content:
-            while block := content.read(_BLOCK):
-                whole.update(block)
-                report_progress(file.name, min(content.tell() / max(size, 1), 1.0))
+        try:
+            with file.open("rb") as content:
+                while block := content.read(_BLOCK):
+                    whole.update(block)
+                    report_progress(file.name, min(content.tell() / max(size, 1), 1.0))
+        except OSError as err:
+            raise SysIdError(
+                f"'{file}' can't be read: {err.strerror}.", remedy="Check the disk and permissions."
+            ) from err
     return whole.hexdigest()
 
 
@@ -101,7 +106,7 @@ def json_text(value: object) -> str:
 
 
 def write_json(path: str | Path, value: object) -> None:
-    """Write a JSON file whole; non-finite numbers are null."""
+    """Write a JSON file, which appears only when it is complete; non-finite numbers are null."""
     write_text(path, json_text(value))
 
 

@@ -55,14 +55,16 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
 
     Args:
         path: Path of the file.
-        content: Plain data: numbers, texts, lists, mappings.
+        content: Plain data (numbers, texts, lists, mappings).
         head: Comment lines at the top of the file.
     """
     write_text(path, head + yaml_text(content))
 
 
 def yaml_text(content: object, *, compact: bool = False) -> str:
-    """Return the plain data as YAML in the given order; lists of numbers on one line."""
+    """Return plain data as YAML text, with keys in the given order and lists of numbers on one
+    line.
+    """
     style = None if compact else False
     return str(
         yaml.dump(content, Dumper=_SafeDumper, sort_keys=False, width=100, default_flow_style=style)
@@ -143,7 +145,7 @@ def unknown_key(key: object, known: Sequence[str]) -> str:
     """Return the part of an error message for an unknown key, with the most similar known key."""
     close = nearest(key, known)
     hint = f"write `{close}`?" if close else f"known: {', '.join(known)}"
-    return f"has a key {key!r} that means nothing ({hint})"
+    return f"has an unknown key {key!r} ({hint})"
 
 
 def findings_of(errors: Sequence[ErrorDetails], raw: Any) -> list[str]:
@@ -194,7 +196,7 @@ def _clause(error: ErrorDetails) -> str:
         wanted = context.get("min_length", context.get("max_length"))
         return f"has {context.get('actual_length')} entries, expected {wanted}"
     if kind == "unexpected_keyword_argument":
-        return "means nothing there"
+        return "is not a known key"
     if kind == "unknown":
         return str(context["hint"])
     if kind == "value_error":
@@ -202,6 +204,6 @@ def _clause(error: ErrorDetails) -> str:
     if kind in ("literal_error", "enum"):
         return f"is {shown}, expected {context['expected']}"
     if given == "?":
-        return "is still '?': fill it in"
+        return "is still '?': replace it with a value"
     wanted = _WANTED.get(kind) or error["msg"].replace("Input should be", "expected")
     return f"is {shown}, {wanted}"

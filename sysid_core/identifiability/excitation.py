@@ -5,11 +5,11 @@ The singular values of the data's base regressor `W` depend on the units of its 
 therefore taken of `W T`:
 
 - With a reference, `T = R_S^{-1}`, where `S = Q R_S` is the regressor at random states, which spans
-everything that torques can determine. The singular values are then the excitation by the data
-relative to that by vigorous motion, direction by direction, for any choice of base parameters and
-units. Some directions are weakly excited whatever the motion is: the singular values of a leg's S
-spread over five decades, so that no data reach its rank at a fixed tolerance. - Without a
-reference, T scales the columns to unit length.
+  everything that torques can determine. The singular values are then the excitation by the data
+  relative to that by vigorous motion, direction by direction, for any choice of base parameters and
+  units. Some directions are weakly excited by any motion. For a leg, the singular values of S span
+  five decades, so that no data reach its rank at a fixed tolerance. - Without a reference, T scales
+  the columns to unit length.
 """
 
 from __future__ import annotations

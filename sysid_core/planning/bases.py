@@ -86,7 +86,8 @@ class MotionBasis(ABC):
         Args:
             time: Times, shape (K,) [s].
             centre: Start and end posture of the motion, shape (n,) [rad or m].
-            coefficients: Free coefficients, shape (n_free, n), in the unit required by `matrices`.
+            coefficients: Free coefficients, shape (n_free, n), in the unit that `matrices`
+                requires.
 
         Returns:
             q, v and a, each of shape (K, n).

@@ -27,7 +27,7 @@ class Plane:
     Attributes:
         normal: Normal that points to the permitted side, shape (3,); scaled to length 1.
         offset: Distance of the plane from the origin along the normal [m].
-        name: Name for messages, such as that of the wall.
+        name: Name in messages, such as that of the wall.
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -53,7 +53,7 @@ class Obstacle:
     """Fixed body in the robot's cell: a box, sphere, cylinder or mesh.
 
     Attributes:
-        name: Name for messages.
+        name: Name in messages.
         position: Centre of the obstacle (of a mesh: its origin) in the base frame, shape (3,) [m].
         rpy: Roll, pitch and yaw about the base frame's axes, shape (3,) [rad].
         box: Edge lengths of a box, shape (3,) [m].
@@ -188,7 +188,7 @@ class Hulls:
         )
 
     def learn(self, contacts: Callable[[Array], Array], configurations: Sequence[Array]) -> None:
-        """Learn by how much the hulls of each pair overlap before its shapes touch.
+        """Determine by how much the hulls of each pair may overlap before its shapes touch.
 
         Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; the
         permitted overlap is determined from postures whose contacts are known. The contact check,
@@ -211,7 +211,9 @@ class Hulls:
 
     @property
     def joints(self) -> list[tuple[int, int]]:
-        """Joint index (pinocchio) of both bodies of every pair; 0 for fixed bodies."""
+        """Indices (in pinocchio) of the joints that move the two bodies of every pair; 0 for fixed
+        bodies.
+        """
         objects = self.geometry.geometryObjects
         return [
             (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))

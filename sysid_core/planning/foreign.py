@@ -114,7 +114,7 @@ def _from_message(text: str, path: Path) -> Knots:
 
 
 def _joint_trajectory(node: Any) -> Mapping[str, Any] | None:
-    """The first JointTrajectory that a message, such as one of MoveIt, contains."""
+    """First JointTrajectory in a message, such as one of MoveIt; None if there is none."""
     if isinstance(node, Mapping):
         if "joint_names" in node and node.get("points"):
             return node

@@ -40,7 +40,8 @@ class HeldBox:
     Attributes:
         size: Edge lengths along the axes of the TCP frame, shape (3,) [m].
         centre: Centre of the box in the TCP frame, shape (3,) [m].
-        mass: Mass with uniform density [kg]; it counts in the torques that are limited.
+        mass: Mass with uniform density [kg]; it is included in the torques that are compared with
+            the limits.
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -108,7 +109,7 @@ def _without_missing_meshes(urdf: str, directories: Sequence[str]) -> tuple[str,
 
 
 def _surface_points(shape: coal.CollisionGeometry) -> Array:
-    """Hull vertices of a mesh; corners of the bounding box of anything else, shape (N, 3)."""
+    """Hull vertices of a mesh, or corners of the bounding box of any other shape, shape (N, 3)."""
     if isinstance(shape, coal.BVHModelBase) and shape.num_vertices > 3:
         vertices = np.asarray(shape.vertices())
         try:
@@ -353,7 +354,7 @@ class RobotGeometry:
         return np.min([(normals @ cloud).min(axis=1) for cloud in clouds], axis=0)
 
     def support_points(self) -> list[tuple[int, Array]]:
-        """For every joint with collision shapes, a few of their outermost points.
+        """Return a few of the outermost points of the collision shapes of every joint that has any.
 
         Returns:
             Pairs of pinocchio's joint index and points in the joint's frame, shape (3, N) [m].

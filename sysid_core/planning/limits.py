@@ -29,10 +29,10 @@ class VendorLimits:
     """Published limits of one type of arm.
 
     Attributes:
-        joints: Names of the joints in the vendor's URDF.
+        joints: Names of the joints in the URDF of the vendor.
         source: Publication that states the values.
-        acceleration: Accelerations, one per joint, or one for all [rad/s^2].
-        jerk: Jerks, one per joint, or one for all [rad/s^3]; empty if none is published.
+        acceleration: Acceleration limits, one per joint, or one for all [rad/s^2].
+        jerk: Jerk limits, one per joint, or one for all [rad/s^3]; empty if none is published.
     """
 
     joints: tuple[str, ...]
@@ -45,8 +45,8 @@ class VendorLimits:
         """Return the published limits of a robot, or None.
 
         Args:
-            robot: Name of the robot; joints called `joint1` are those of an xArm only if this name
-                says so.
+            robot: Name of the robot; joints such as `joint1` are those of an xArm only if this name
+                contains "xarm".
             joint_names: Names of the robot's joints, possibly with those of grippers.
         """
         for entry in VENDORS:
@@ -63,7 +63,7 @@ class VendorLimits:
         Args:
             values: Attribute `acceleration` or `jerk`.
             joint_names: Names of joints in the order of the result.
-            other: Value of joints without a published one.
+            other: Value for joints without a published one.
         """
         every = values * len(self.joints) if len(values) == 1 else values
         known = dict(zip(self.joints, every, strict=True))
@@ -220,10 +220,10 @@ class MotionLimits:
             tcp_frame: Frame with limited speed; None: the last link, see `tool_frame`.
             tcp_speed: Speed limit of `tcp_frame` [m/s].
             workspace, ground_height, self_collision, allowed_contacts, planes, obstacles, held,
-                package_dirs: Attributes of the class of the same names.
+                package_dirs: See the attributes of the class with the same names.
 
         Raises:
-            ExcitationError: A limit is malformed, or the tool frame doesn't move.
+            ExcitationError: A limit is invalid, or the tool frame does not move.
         """
         if isinstance(model, str | Path):
             model = RobotModel.from_urdf(model)
@@ -368,7 +368,7 @@ class MotionLimits:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, texts, lists and mappings in place of arrays, tuples and the cell's parts."""
+    """Numbers, texts, lists and mappings that replace arrays, tuples and the parts of the cell."""
     if isinstance(value, Obstacle):
         return value.as_dict()
     if isinstance(value, Plane | HeldBox):

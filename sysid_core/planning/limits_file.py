@@ -10,8 +10,8 @@ tcp: {frame: tool0, speed: 0.25}
 ground_height: 0.0
 ```
 
-`read_limits` also takes the two files in which a cell often has its limits already: a bringup file (the
-section `trajectory_executor`) and MoveIt's `joint_limits.yaml`.
+`read_limits` also reads two other files that often contain the limits already: a bringup file (the
+section `trajectory_executor`), and the `joint_limits.yaml` of MoveIt.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sysid_core.robot import RobotModel
 SCHEMA = "robot_sysid/limits/1"
 _NO_GROUND = -1000.0  # [m]; a ROS parameter can't be null: the executor's value for no ground
 _FILE = FileKind(
-    "limits file", "Correct it, or write one anew: `sysid limits init ROBOT`.", ExcitationError
+    "limits file", "Correct it, or write a new one: `sysid limits init ROBOT`.", ExcitationError
 )
 
 
@@ -96,9 +96,9 @@ class LimitsFile(FileSchema):
         unknown = set(self.joints) - set(model.joint_names) - set(model.locked)
         if missing or unknown:
             raise ExcitationError(
-                f"The limits are of joints {sorted(self.joints)}; '{model.name}' lacks"
-                f" {sorted(unknown)} of them, and has {missing} beside.",
-                remedy="Make the file for this robot: `sysid limits init ROBOT`.",
+                f"The limits are those of the joints {sorted(self.joints)}; '{model.name}' lacks the"
+                f" joints {sorted(unknown)} of them, and has the further joints {missing}.",
+                remedy="Create the file for this robot: `sysid limits init ROBOT`.",
             )
         entries = [self.joints[name] for name in model.joint_names]
         limits = MotionLimits.from_model(
@@ -249,10 +249,10 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
 
     Args:
         path: YAML file of `sysid limits init`, bringup file, or MoveIt's `joint_limits.yaml`.
-        model: Robot model, whose order of joints is used; its locked joints are left out.
+        model: Robot model, whose order of joints is used; its locked joints are omitted.
 
     Raises:
-        ExcitationError: The file is missing, malformed or belongs to another robot.
+        ExcitationError: The file is missing or invalid, or belongs to another robot.
     """
     raw = _FILE.read_yaml(path)
     keys = set(raw) if isinstance(raw, Mapping) else set()

@@ -36,11 +36,11 @@ def _posture_rows(q: Array) -> Array:
 
 
 class MotionChecker:
-    """Checks motions of one robot against its limits; the collision geometry is built once.
+    """Checker of the motions of one robot against its limits; the collision geometry is built once.
 
     Args:
         model: Robot model.
-        limits: Motion limits, with the mass of a held object, if any.
+        limits: Motion limits, including the mass of a held object, if any.
 
     Attributes:
         loaded: Robot with the held mass, whose torques are limited.

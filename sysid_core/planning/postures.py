@@ -63,7 +63,7 @@ def plan_through(
         seed: Seed of the random postures.
 
     Raises:
-        ExcitationError: The postures have another shape, or the motion breaks a limit.
+        ExcitationError: The postures have another shape, or the motion violates a limit.
     """
     Q = np.asarray(postures, dtype=float)
     if Q.ndim != 2 or len(Q) < 2 or Q.shape[1] != checker.model.nv or not np.isfinite(Q).all():
@@ -111,7 +111,7 @@ def plan_static_postures(
     """
     if count < 2:
         raise ExcitationError(
-            f"{count} postures are not sufficient.", remedy="Ask for two postures or more."
+            f"{count} postures are not sufficient.", remedy="Request two postures or more."
         )
     rng, n = np.random.default_rng(seed), checker.model.nv
     M = unknowns.prior_information * np.outer(unknowns.size, unknowns.size)
@@ -165,5 +165,5 @@ def _next_safe(checker: MotionChecker, drawn: Array, order: Array, before: Array
         f"No safe straight motion was found from posture {len(before)}."
         if len(before)
         else f"None of {len(drawn)} random postures keeps to the limits.",
-        remedy="Ask for fewer postures, widen the limits, or try another seed.",
+        remedy="Request fewer postures, widen the limits, or try another seed.",
     )

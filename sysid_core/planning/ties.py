@@ -17,7 +17,7 @@ def first_best(scores: ArrayLike) -> int:
     """Return the index of the largest score; the first one if candidates differ only by rounding.
 
     Args:
-        scores: Scores, shape (n,), at least one; NaN is never the best while there are numbers.
+        scores: Scores, shape (n,), at least one; NaN is the best only if all scores are NaN.
     """
     return int(best_first(scores)[0])
 

@@ -45,7 +45,7 @@ def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
 
 
 def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
-    """Return the frame with limited speed, and a sentence that names it.
+    """Return the frame with limited speed, and a sentence that states it.
 
     By default it is the last link of the URDF, unless another link is carried by more joints (the
     last link may be a sensor on the base). For an arm with a gripper it is the hand, not a finger,

@@ -49,14 +49,14 @@ class Trajectory:
 
     Attributes:
         robot: Name of the robot for which the motion was planned.
-        urdf_hash: Hash of that robot's URDF; the file is refused for other robots.
+        urdf_hash: Hash of the URDF of that robot; the file is refused for other robots.
         joint_names: Names of the n joints, in the order of the columns of q, v and a.
         time: Increasing times of the samples from 0, shape (K,) [s].
         q: Joint positions, shape (K, n) [rad or m].
         v: Joint velocities, shape (K, n) [rad/s or m/s].
         a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         segments: Labelled time intervals.
-        limits: Limits that the motion respects, written by the limit check.
+        limits: Limits that the motion respects, set by the limit check.
         seed: Seed of the random generator of the plan; None: unknown.
         notes: Remarks, one sentence each.
         series: Basis, centre and coefficients of the series that was sampled, if any.
@@ -137,7 +137,7 @@ class Trajectory:
         """Raise an error if the trajectory was planned for another robot.
 
         Raises:
-            ExcitationError: The URDF's hash or the joints differ.
+            ExcitationError: The hash of the URDF or the joints differ.
         """
         if self.urdf_hash and model.urdf_hash and self.urdf_hash != model.urdf_hash:
             raise ExcitationError(
@@ -245,15 +245,15 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
     Args:
         time: Increasing times of the samples, shape (K,) [s].
         q: Joint positions, shape (K, n) [rad or m].
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         t: Times of the result, shape (...) [s], limited to those of the samples.
 
     Returns:
         Interpolated q, v and a, shape (..., n) each.
     """
-    at: Array = np.clip(np.asarray(t, dtype=float), time[0], time[-1])
-    k = np.clip(np.searchsorted(time, at) - 1, 0, len(time) - 2)
+    at: Array = np.minimum(np.maximum(np.asarray(t, dtype=float), time[0]), time[-1])
+    k = np.minimum(np.maximum(time.searchsorted(at) - 1, 0), len(time) - 2)
     h = (time[k + 1] - time[k])[..., None]
     x = (at - time[k])[..., None] / h
     v_t = (1 - x) * v[k] + x * v[k + 1]

@@ -143,7 +143,8 @@ def plan_transfer(
 
 
 class MotionBuilder:
-    """Joins pieces of motion that each start and end at rest; every piece becomes a segment.
+    """Builder of a motion from pieces that each start and end at rest; every piece becomes a
+    segment.
 
     Args:
         checker: Checker of the robot and its limits, which determine the durations of moves.

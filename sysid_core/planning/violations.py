@@ -70,7 +70,7 @@ class Violation:
 
     @property
     def demand(self) -> str:
-        """Text with the violated limit and the excess; of contacts only the first."""
+        """Text with the violated limit and the excess; for contacts, only the first one."""
         if self.kind is LimitKind.CONTACT:
             return str(self)
         return f"{self}: required torque {self.excess:.3g}"
@@ -89,12 +89,12 @@ class MotionCheck:
     """Result of the check of a motion.
 
     Attributes:
-        violations: All violated limits, once per joint at the worst instant.
+        violations: All violated limits, each once per joint at the worst instant.
         usage: Largest share of each kind of limit that the motion uses.
         samples: Number of checked instants.
         postures: Number of samples that were checked for contact, ground and workspace.
         notes: Assumptions and parts that could not be checked, one sentence each.
-        unchecked: Names of links whose contact couldn't be checked.
+        unchecked: Names of links whose contact could not be checked.
     """
 
     violations: tuple[Violation, ...]
@@ -108,6 +108,15 @@ class MotionCheck:
     def is_safe(self) -> bool:
         """True if no limit is violated."""
         return not self.violations
+
+    @property
+    def answer(self) -> str:
+        """Result in words; a motion is called safe only if contact of every link was checked."""
+        if self.violations:
+            return "not safe"
+        if self.unchecked:
+            return f"within its limits, but contact of {', '.join(self.unchecked)} was not checked"
+        return "safe"
 
     def raise_if_unsafe(self) -> None:
         """Raise an error if a limit is violated.

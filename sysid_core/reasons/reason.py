@@ -26,7 +26,7 @@ class Severity(Kind):
 
 @dataclass(frozen=True)
 class Reason:
-    """Finding, warning or failure, as a code with data.
+    """Passed check, missing check, warning or failure, as a code with data.
 
     Attributes:
         code: Stable code of the kind of reason, a key of `TEXTS`.
@@ -58,12 +58,12 @@ class Reason:
 
     @classmethod
     def failure(cls, code: str, **data: object) -> Reason:
-        """Create a reason that forbids the use of a result."""
+        """Create a reason that forbids the use of the result."""
         return cls(code, Severity.FAILURE, data)  # type: ignore[arg-type]
 
     @classmethod
     def warning(cls, code: str, **data: object) -> Reason:
-        """Create a reason that warns but permits the use of a result."""
+        """Create a reason that warns against errors but permits the use of the result."""
         return cls(code, Severity.WARNING, data)  # type: ignore[arg-type]
 
     @classmethod

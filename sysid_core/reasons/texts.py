@@ -69,7 +69,8 @@ _LEFT_REMEDY = (
     " for residuals at high frequency check the delay (--delay auto) and noise."
 )
 _MORE = (
-    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, and record it."
+    "Plan the missing excitation with `sysid plan arm ROBOT --after estimate.yaml`, for a closed chain with"
+    " `sysid plan loops`, and record it."
 )
 
 TEXTS: Mapping[str, Text] = {
@@ -177,9 +178,10 @@ TEXTS: Mapping[str, Text] = {
         "Another robot",
         "The torques depend on the motion, but this URDF cannot explain them with any masses, and no"
         " single error of the data explains the difference." + _EVIDENCE,
-        "Give the URDF that belongs to the recording; check the lengths, axes and order of its joints.",
-        "Smooth torques of a general serial arm explain the efforts better than rigid bodies on the joints"
-        " of the URDF.",
+        "Give the URDF that belongs to the recording; check the lengths, axes, zeros and order of its"
+        " joints.",
+        "An arm of which several joints have other zeros or directions than in the URDF explains the efforts"
+        " better.",
     ),
     "load-comes-or-goes": Text(
         "Load change during the recording",
@@ -629,7 +631,7 @@ TEXTS: Mapping[str, Text] = {
     "export-loses": Text(
         "Exported file with missing terms",
         "The error of {file} in other software is {exported:.2f} % of the efforts, {rise:.1f} times that of"
-        " the identified model ({inside:.2f} %), because the format has no field for {lost}.",
+        " the identified model ({inside:.2f} %), because the format lacks these terms of friction and drives: {lost}.",
         "Use `sysid export --to mjcf` or `--to c`, which support more terms.",
         "A URDF supports two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",
@@ -637,8 +639,8 @@ TEXTS: Mapping[str, Text] = {
     "export-differs": Text(
         "Exported file with a different interpretation",
         "The error of {file} in other software is {exported:.2f} % of the efforts, {rise:.1f} times that of"
-        " the identified model ({inside:.2f} %). The missing fields of the format do not explain a factor"
-        " of {unexplained:.2f}.",
+        " the identified model ({inside:.2f} %). Missing fields of the format explain only a part of"
+        " this increase; a factor of {unexplained:.2f} remains unexplained.",
         "Use `sysid export --to c`, which reproduces the identified model, and report the file.",
         "The target software models friction near standstill differently, or a term was written wrongly.",
         "identify.md",
@@ -688,6 +690,15 @@ TEXTS: Mapping[str, Text] = {
         " with a part of the load, and a load compensated by the controller. They are compared by their"
         " evidence. Another mass is less than 20 times less likely, and the standard deviation covers all"
         " of them.",
+        "payload_identification.md",
+    ),
+    "wrench-misdescribed": Text(
+        "Description",
+        "The wrench contradicts the description. {errors}",
+        "Correct the description, or check the frame, and that no other force acts on the load.",
+        "A rotated sensor, inverse orientations or another direction of gravity explain the wrench best. Two"
+        " such errors at once, or another gravity in motion, give the verdict fail, because other forces"
+        " can have the same effect.",
         "payload_identification.md",
     ),
     "no-body": Text(
@@ -943,7 +954,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-untold": Text(
         "Unchecked conventions",
-        "Gravity does not determine the {other} of {joint}.",
+        "The gravity load does not determine these conventions of {joint}: {other}.",
         "Compare a posture of the robot with the URDF by eye.",
         "The gravity torque on the joint is too small; a joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",

@@ -148,8 +148,8 @@ def robot_scene(identification: Identification) -> Figure:
     """Return the 3D view of the arm at zero positions with its centres of mass in the URDF and as
     identified.
 
-    Uniform ellipsoids with each link's mass and inertia are shown on demand: the identified ones where
-    every link is physically consistent, else the URDF's.
+    Uniform ellipsoids with the mass and inertia of each link are shown on demand, with the
+    identified values if every link is physically consistent, otherwise with those of the URDF.
     """
     import pinocchio as pin
 

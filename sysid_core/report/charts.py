@@ -102,10 +102,10 @@ class Figure:
         """Set properties of an axis (`x` or `y`) of one panel or of all panels.
 
         Args:
-            which: Name of the axis, `x` or `y`.
+            which: Axis, `x` or `y`.
             panel: Index of the panel; None: all panels.
-            settings: Any of `title`, `log`, `range`, `reversed`, `names` (order), `hidden`, `dates`
-                (days).
+            settings: Properties among `title`, `log`, `range`, `reversed`, `names` (order),
+                `hidden` and `dates` (days).
         """
         for k, some in enumerate(self.layout["panels"]):
             if panel is None or k == panel:
@@ -299,7 +299,7 @@ class Dots:
         sd: Standard deviations, shape (n,); NaN: not determined by the data.
         reference: Values of the URDF, shape (n,); NaN: no value in the URDF.
         band: Half width of the plausible range before the measurement, shape (n,); NaN: no band.
-        details: Meaning of each parameter.
+        details: Explanation of each parameter, shown on demand.
         unit: Unit, the label of the axis.
     """
 

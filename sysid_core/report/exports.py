@@ -59,7 +59,7 @@ _LOST = {
     LossCode.SHAPES: "visual and collision shapes of",
     LossCode.NAMES: "names that the format does not allow (replaced):",
     LossCode.MESH_MISSING: "meshes that were not found:",
-    LossCode.MESH_FORMAT: "meshes in an unsupported format:",
+    LossCode.MESH_FORMAT: "meshes that the format does not support:",
 }
 
 

@@ -84,8 +84,8 @@ _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
 def words_in(text: str) -> list[tuple[str, str]]:
-    """Return the words of the glossary that a text uses, with their meanings, in the glossary's
-    order.
+    """Return the glossary words that occur in a text, with their meanings, in the order of the
+    glossary.
 
     Args:
         text: Complete text of a page.
@@ -188,7 +188,7 @@ class Report:
         Args:
             level: Outcome, for colour and mark; None: information without verdict.
             sentence: Answer with its reason.
-            asked: Question, in words; empty: none.
+            asked: Subject of the verdict, in words; empty: none.
             next_steps: Recommended actions, one sentence each.
         """
         self._headline = {
@@ -211,7 +211,7 @@ class Report:
         Args:
             verdict: Verdict, whose reasons are listed below the answer.
             answer: Result with its uncertainty; empty: the first reason.
-            asked: Question, in words; empty: none.
+            asked: Subject of the verdict, in words; empty: none.
             next_steps: Recommended actions, one sentence each.
         """
         first = (*verdict.notable, *verdict.held, *verdict.not_judged)
@@ -223,8 +223,8 @@ class Report:
             self._headline["not_judged"] = [reason.advice for reason in verdict.not_judged]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
-        """Add facts that are needed to repeat the run, such as file hashes and settings; versions
-        and the command are added automatically.
+        """Add the data needed to repeat the run, such as file hashes and settings; versions and the
+        command are added automatically.
         """
         self._provenance.update({name: str(value) for name, value in facts.items()})
 
@@ -262,9 +262,9 @@ class Report:
         """Add a table; numbers are right-aligned, with four significant digits.
 
         Args:
-            columns: Column headings; all blank: no heading.
+            columns: Column headings; if all are blank, there is no heading.
             rows: Cells of each row; a pair of text and address becomes a link.
-            caption: Line above the table, or to click on if folded.
+            caption: Line above the table; for a folded table, the line that unfolds it.
             folded: True if the table is hidden until clicked.
         """
         headed = any(columns)

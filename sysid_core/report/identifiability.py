@@ -23,7 +23,8 @@ def identifiability_table(
 
     Args:
         answer: Structural identifiability of the robot.
-        weightless: Result without gravity; its dimensions come first, the others in brackets.
+        weightless: Result without gravity, whose dimensions are shown first, followed by those with
+            gravity in brackets.
         width: Available line width [characters].
 
     Returns:

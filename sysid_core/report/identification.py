@@ -262,8 +262,8 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
             chart,
             "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: the data do"
             " not determine the value, or only in combination with the inertia of links, or only with a"
-            " standard deviation larger than the band. Band: values that were plausible before the measurement; its end is"
-            " the value that alone would explain the torque of the joint.",
+            " standard deviation larger than the band. Band: values that were plausible before the measurement. At the"
+            " end of the band, the parameter alone would explain the torque of the joint.",
         )
     _friction_table(report, identification)
     _wave_table(report, identification)

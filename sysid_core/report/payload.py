@@ -133,7 +133,7 @@ def payload_report(
         truth: True parameters pi, shape (10,); None: unknown.
         others: Estimates by other methods from the same data.
         settings: Payload settings for vendors' controllers.
-        controller_frame: Name of the frame of these settings.
+        controller_frame: Name of the frame of the controller settings.
     """
     payload_numbers(report, estimate, truth)
     controller_block(report, settings, controller_frame)
@@ -176,7 +176,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
     Args:
         report: Report to which the sections are added.
         settings: Payload settings for vendors' controllers.
-        frame: Name of the frame of these settings.
+        frame: Name of the frame of the controller settings.
     """
     if not settings:
         return

@@ -218,7 +218,7 @@ def compare_runs(
 
     Args:
         folders: Result folders of `sysid identify`; the first is the reference.
-        page: Path of the report to be written.
+        page: Path of the new report.
 
     Returns:
         Sentence and parameters of each further run, the largest difference first; and the path of
@@ -316,7 +316,7 @@ def _setting_rows(runs: Sequence[SavedRun]) -> Iterator[list[str]]:
 
 
 def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Figure:
-    """z of every parameter, a row of dots for each run."""
+    """Chart of the z values of all parameters, with a row of dots for each run."""
     figure = Figure(
         [f"{run.name}: limit ± {d.limit:.1f}" for run, d in zip(others, found, strict=True)]
     )

@@ -68,7 +68,7 @@ def sequential_report(result: SequentialIdentification, validation: Sequence[Pre
     """Return a report of a sequential identification with its data, verdict and uncertainty.
 
     Args:
-        result: The identified robot.
+        result: Result of the sequential identification.
         validation: Predictions of other recordings.
     """
     report = identification_report(result.identification, [], validation)

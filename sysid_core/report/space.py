@@ -67,7 +67,7 @@ def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
     separated by NaN [m].
 
     Args:
-        model: The robot.
+        model: Robot model.
         q: Postures, shape (K, n).
         frame: Frame on the last body, such as that of the tool; empty: none.
     """
@@ -167,9 +167,9 @@ def moving_robot(
     button and a slider.
 
     Args:
-        model: The robot.
+        model: Robot model.
         time: Times, shape (K,) [s].
-        q: Joint positions in the robot's order, shape (K, n).
+        q: Joint positions in the robot's order, shape (K, n) [rad or m].
         frame: Name of the tool frame; empty: none.
         beside: Other positions at the same times, drawn as lines between joints, shape (K, n).
         traces: Static objects in the scene, such as the path of the tool.
@@ -221,7 +221,8 @@ def cell_traces(limits: MotionLimits, around: Array) -> list[Trace]:
 
     Args:
         limits: Limits with the obstacles, ground, planes and workspace.
-        around: Points of the robot and its path, shape (K, 3) [m], as far as planes are drawn.
+        around: Points of the robot and its path, shape (K, 3) [m], which determine the drawn part
+            of planes.
     """
     traces = [
         hull(_points(o, limits.package_dirs), name=o.name, colour=COLOURS[3], opacity=0.45)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive train between a motor's reading and the torque at its joint: gains, couplings, springs.
+"""Drive train between the reading of a motor and the torque at its joint: gains, couplings,
+springs.
 
 Springs and counterbalances support part of a robot's weight in parallel to its drives. With the
 extension x(q) of a spring and its pull F(x), the torque on the joint is `-F(x) dx/dq` (virtual
@@ -42,8 +43,8 @@ class Spring:
         preload: Pull at extension zero [N, or N m at the joint itself].
         stiffness: Stiffness of the linear law [N/m, or N m/rad at the joint itself].
         stroke: Stroke of the pneumatic law, volume of the gas over area of the piston [m, or rad].
-        exponent: Exponent of the pneumatic law: 1 where the gas keeps its temperature, 1.4 without exchange
-            of heat.
+        exponent: Exponent of the pneumatic law: 1 for an isothermal gas, 1.4 for an adiabatic
+            change.
         anchors: Distances of the spring's two ends from the axis [m]; None for a spring at the
             joint.
         zero: Position of the axis at which the extension is zero [rad or m].
@@ -142,16 +143,17 @@ class DriveTrain:
     r"""Gears, gains and springs of a robot's drives, in the order of `joint_names`.
 
     Attributes:
-        joint_names: The n joints.
-        gains: Torque at the joint per unit of effort, shape (n,): N m/A for motor currents,
-            1 where the effort is a torque already.
-        couplings: Further axes turned by drives, as combinations of the joints: name to
-            {joint: factor}. A motor that turns with joints 5 and 6 together resists both.
+        joint_names: Names of the n joints.
+        gains: Torque at the joint per unit of effort, shape (n,): N m/A for motor currents, 1 if
+            the effort is already a torque.
+        couplings: Factor of each joint in the velocity of a coupled axis, by name of the axis. An
+            example of a coupled axis is a motor that turns with joints 5 and 6 together, and whose
+            friction acts on both.
         waves: Possible numbers of torque waves per turn of an axis, for each of the friction terms
-            in `WAVE_KINDS`: `{"ripple": {axis: [...]}}`. Gears run out of true once or twice per
-            turn, shafts once per turn of the motor, strain wave gears twice; magnets cog at
-            multiples of their pole pairs.
-        springs: Springs and counterbalances that act beside the drives.
+            in `WAVE_KINDS`: `{"ripple": {axis: [...]}}`. The runout of gears has one or two waves
+            per turn, that of shafts one per turn of the motor, and that of strain wave gears two;
+            cogging has multiples of the number of pole pairs.
+        springs: Springs and counterbalances that act in parallel to the drives.
     """
 
     joint_names: tuple[str, ...]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that a description lacks: those of TF's `tf_static`, and a robot for the poses of a frame.
+"""Frames that a description lacks, from the topic `tf_static`; and a robot model for the poses of a
+frame.
 
-Only static transforms state where something is mounted. The frames on `tf` move; while a robot
-stands still, they do not reveal to which of its links a frame is fixed.
+Only static transforms state where something is mounted. The frames on `tf` move, and while a robot
+is at rest they do not show to which of its links a frame is fixed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class StaticTransform:
     """Pose of one frame in another, as published on `tf_static`.
 
     Attributes:
-        parent: Frame that `child` is fixed to.
+        parent: Frame to which `child` is fixed.
         child: Name of the frame.
         translation: Origin of `child` in the parent, shape (3,) [m].
         rotation: Quaternion x y z w from the child's axes to the parent's, shape (4,).
@@ -59,7 +60,7 @@ class StaticTransform:
         """Return the static transform from a `geometry_msgs/TransformStamped` of a bag or of rclpy.
 
         Args:
-            stamped: Message of that type.
+            stamped: Message of the type `geometry_msgs/TransformStamped`.
 
         Raises:
             ModelError: The transform is not rigid.
@@ -83,8 +84,8 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
     """Return the URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint
     positions for given poses of that frame.
 
-    The wrist's axes are turned such that its singularity stays away from all poses: a path passes
-    it by if there is a way.
+    The axes of the wrist are oriented such that its singularity is far from all poses, if this is
+    possible.
 
     Args:
         position: Position of the frame in a fixed base whose z axis points up, shape (K, 3) [m].

@@ -47,7 +47,7 @@ class FrictionTerm(Kind):
         several terms.
 
         Raises:
-            EstimationError: One of them is unknown.
+            EstimationError: A term is unknown.
         """
         groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
         parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -188,7 +188,7 @@ class FrictionModel:
         terms: Terms of every axis, in the order of its parameters.
         own_terms: Terms of the axes that differ from `terms`, by name of the axis.
         coulomb_velocity: v_0 of the smooth sign tanh(v / v_0) [rad/s]; 0: discontinuous sign.
-        stribeck_velocity: Velocity v_s at which the Stribeck effect has decreased [rad/s].
+        stribeck_velocity: Velocity v_s in the Stribeck term exp(-(v/v_s)^2) [rad/s].
         play_width: Motion after a reversal over which presliding friction changes its sign [rad].
         breakaway_width: Motion after a reversal over which breakaway friction decreases [rad].
 
@@ -342,13 +342,14 @@ class FrictionModel:
             q: Joint positions, shape (K, n) [rad].
             v: Joint velocities, shape (K, n) [rad/s].
             a: Joint accelerations, shape (K, n) [rad/s^2].
-            load: Rigid-body torques, shape (K, n) [N m]; needed by LOAD and SATURATION.
+            load: Rigid-body torques, shape (K, n) [N m]; required for the terms LOAD and
+                SATURATION.
 
         Returns:
             Regressor Phi, shape (K, n, p).
 
         Raises:
-            ModelError: The load is needed and missing.
+            ModelError: A term requires the load, but it is not given.
         """
         q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
         if self.needs_load and load is None:
@@ -376,7 +377,7 @@ class FrictionModel:
     def _values(
         self, term: FrictionTerm, i: int, q: Array, v: Array, a: Array, load: Array | None
     ) -> Sequence[Array]:
-        """The term's functions along one axis, each of shape (K,)."""
+        """Functions of the term at one axis, each of shape (K,)."""
         sign = smooth_sign(v, self.coulomb_velocity)
         if term is FrictionTerm.COULOMB:
             return (sign,)

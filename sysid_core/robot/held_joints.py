@@ -58,7 +58,7 @@ def hold_joints(
         zero (or the nearest position inside the joint's limits).
 
     Raises:
-        ModelError: A name or pattern fits no joint, or no joint is left.
+        ModelError: A name or pattern matches no joint, or all joints would be locked.
     """
     texts = lock_positions(lock)
     for pattern in (*joints, *texts):

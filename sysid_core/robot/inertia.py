@@ -228,9 +228,9 @@ def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
 
     Nadeau, Giamou and Kelly (2022), eqs. (2), (3).
 
-    The wrench that must act on the body, at the origin of the body frame and in its axes
-    (Atkeson, An, Hollerbach 1986, eq. 6; Nadeau et al. 2022, eq. 2):
-    `f = m a + alpha x h + omega x (omega x h)`, `tau = h x a + I alpha + omega x I omega`.
+    The wrench acts on the body, at the origin of the body frame and in its axes (Atkeson, An,
+    Hollerbach 1986, eq. 6; Nadeau et al. 2022, eq. 2): `f = m a + alpha x h + omega x (omega x h)`,
+    `tau = h x a + I alpha + omega x I omega`.
 
     Args:
         a: Proper acceleration of the frame origin (acceleration minus gravity), in the body axes,

@@ -100,7 +100,7 @@ class FrameMotion:
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         a: Proper acceleration (acceleration minus gravity) of the origin, shape (K, 3) [m/s^2].
         gravity: Gravity in the frame, shape (K, 3) [m/s^2].
-        p_WF: Positions of the origin in the world, shape (K, 3) [m]; None where they aren't known.
+        p_WF: Positions of the origin in the world, shape (K, 3) [m]; None if they are unknown.
     """
 
     R_WF: Array
@@ -119,7 +119,8 @@ class RobotModel:
     Attributes:
         name: Name of the robot.
         pin_model: Pinocchio model. Do not change it; `with_pi` returns a robot with other parameters.
-        urdf_hash: SHA-256 of the URDF's canonical XML (first 16 hex digits), or "" without a URDF.
+        urdf_hash: SHA-256 of the canonical XML of the URDF (first 16 hex digits), or "" without a
+            URDF.
         urdf_xml: Text of the URDF.
         locked: Locked joints of the URDF with their positions [rad or m].
 
@@ -155,7 +156,7 @@ class RobotModel:
             gravity: Gravity in the base frame, shape (3,) [m/s^2].
 
         Raises:
-            ModelError: The description can't be parsed.
+            ModelError: The description is not a valid URDF.
         """
         text = urdf_text(source)
         sound_urdf(text)
@@ -180,7 +181,7 @@ class RobotModel:
         digest = urdf_digest(text)
         return cls(name=model.name, pin_model=model, urdf_hash=digest, urdf_xml=text)
 
-    @property
+    @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, parents before children (pinocchio's order)."""
         return tuple(self.pin_model.names)[1:]
@@ -263,8 +264,9 @@ class RobotModel:
         r"""Natural scale of every inertial parameter, `[m, m L, m L^2]` with mass m and length L of
         the body, in the order of the parameters, shape (10 n_bodies,).
 
-        m is the URDF's mass, but at least a tenth of the mean; L is the largest of the reach to the
-        centre of mass, to the next joint, and the radius of gyration, at least 3 cm.
+        The mass m is that of the URDF, but at least a tenth of the mean mass. The length L is the
+        largest of three lengths, but at least 3 cm: the distance to the centre of mass, the
+        distance to the next joint, and the radius of gyration.
         """
         pi = self.pi
         mass = np.maximum(pi[:, 0], 0.1 * max(float(np.mean(pi[:, 0])), 1e-3))
@@ -340,7 +342,7 @@ class RobotModel:
         table.
 
         Args:
-            names: Joint names in the order of the data; others than the robot's are allowed.
+            names: Joint names in the order of the data; they may include joints of other robots.
 
         Returns:
             Index array `k` with `data[:, k]` in the order of `joint_names`.
@@ -447,8 +449,8 @@ class RobotModel:
                 or m].
 
         Raises:
-            ModelError: A name is no joint, a joint with several degrees of freedom has a position
-                other than zero, or no joint is left.
+            ModelError: A name is not a joint, a joint with several degrees of freedom has a
+                position other than zero, or all joints would be locked.
         """
         unknown = [name for name in joints if name not in self.joint_names]
         if unknown or (joints and set(joints) == set(self.joint_names)):
@@ -495,8 +497,8 @@ class RobotModel:
         mount: str | Sequence[float] = "",
         otherwise: ArrayLike | None = None,
     ) -> RobotModel:
-        """Return a copy with the gravity of the options; without one, with that of the file;
-        otherwise with that of the description.
+        """Return a copy with the gravity of the options, otherwise with that of the file, otherwise
+        with that of the description.
 
         Args:
             gravity: Gravity `X,Y,Z` in the base frame [m/s^2]; "": not given.
@@ -504,7 +506,7 @@ class RobotModel:
             otherwise: Gravity if neither is given, shape (3,) [m/s^2]; None: that of this robot.
 
         Raises:
-            ModelError: Both are given, or one is not three numbers.
+            ModelError: Both options are given, or one of them is not three numbers.
         """
         if gravity and mount:
             raise ModelError("Both --gravity and --mount are given.", remedy="Give one of them.")
@@ -520,12 +522,13 @@ class RobotModel:
 
         Args:
             name: Name of the new frame.
-            parent: Link or frame that it is fixed to.
-            pose: x y z roll pitch yaw of the new frame in the parent, as URDF's origin, shape (6,)
-                [m, rad].
+            parent: Link or frame to which the new frame is fixed.
+            pose: x y z roll pitch yaw of the new frame in the parent, as in the `<origin>` of a
+                URDF, shape (6,) [m, rad].
 
         Raises:
-            ModelError: There is no such link, the pose isn't six finite numbers, or the name is taken.
+            ModelError: The parent does not exist, the pose is not six finite numbers, or the name
+                is already in use.
         """
         pose = np.asarray(pose, dtype=float)
         if pose.shape != (6,) or not np.all(np.isfinite(pose)):

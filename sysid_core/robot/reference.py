@@ -95,7 +95,7 @@ def load_dh_robot(
         gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the file.
 
     Raises:
-        ModelError: The file can't be read as such a table.
+        ModelError: The file is not such a table.
     """
     table = _FILE.read_schema(path, _Table)
     return RobotModel.from_urdf(

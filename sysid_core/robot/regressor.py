@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geared rotors of motors, whose inertia has joint torques of its own."""
+"""Geared rotors of motors, and the joint torques due to their inertia."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Rotor:
 
     Wensing, Niemeyer and Slotine (2023), eqs. (56), (57), (58).
 
-    Its mass and transverse inertia move with the parent link and can't be separated from it, so that
-    one parameter remains: the inertia about its axis, named `<joint>.Im`
-    (Wensing, Niemeyer, Slotine 2023, section 8).
+    The mass and the transverse inertia move with the parent link and cannot be separated from it.
+    One parameter remains: the inertia about the axis, with the name `<joint>.Im` (Wensing,
+    Niemeyer, Slotine 2023, section 8).
 
     Attributes:
         joint: Name of the driven joint.
@@ -75,7 +75,7 @@ class Rotor:
         """Read a YAML file with a list `rotors`, each with the fields of `Rotor`.
 
         Raises:
-            ModelError: The file can't be read as such.
+            ModelError: The file cannot be read, or is not such a list.
         """
         return _FILE.read_schema(path, _RotorsFile).rotors
 
@@ -116,7 +116,8 @@ def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
     """Return the rotors by joint index of pinocchio, with their axes.
 
     Raises:
-        ModelError: A rotor's joint is unknown, has several degrees of freedom or has two rotors.
+        ModelError: The joint of a rotor is unknown, has several degrees of freedom or has two
+            rotors.
     """
     found: dict[int, Rotor] = {}
     for rotor in rotors:

@@ -3,7 +3,7 @@
 
 from sysid_core.servos.doors import read_recordings
 from sysid_core.servos.identify import ServoIdentification, identify_servos
-from sysid_core.servos.mjcf import servo_mjcf, servo_plant
+from sysid_core.servos.mjcf import replay_in_mujoco, servo_mjcf, servo_plant
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording
 from sysid_core.servos.replay import Replay, overall, replay, servo_report
@@ -22,6 +22,7 @@ __all__ = [
     "overall",
     "read_recordings",
     "replay",
+    "replay_in_mujoco",
     "save_servos",
     "servo_mjcf",
     "servo_plant",

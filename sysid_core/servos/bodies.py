@@ -44,8 +44,8 @@ class Loads:
         return np.asarray(self.a * np.cos(q) + self.b * np.sin(q))
 
     def beside(self, torque: Array, q: ArrayLike) -> Loads:
-        """Return a copy with a torque in addition to gravity, to second order about constant
-        positions q, both of (K, n).
+        """Return a copy with a torque added to gravity, to second order about constant positions q,
+        both of shape (K, n).
         """
         q = np.where(self.turns, np.asarray(q, dtype=float), 0.0)
         return replace(self, a=self.a + torque * np.cos(q), b=self.b + torque * np.sin(q))
@@ -107,7 +107,9 @@ class BodyTree:
 
     @property
     def frames(self) -> tuple[NDArray[np.int64], Array, Array, Array, NDArray[np.bool_]]:
-        """Parent, rotation, origin and axis of each joint's frame, and whether it turns."""
+        """Parent, rotation, origin and axis of the frame of each joint, and a mask of the revolute
+        joints.
+        """
         return self._parent, self._R, self._p, self._axis, self.turns
 
     @property
@@ -158,7 +160,8 @@ class BodyTree:
             q: Positions, shape (K, n) [rad, m].
 
         Returns:
-            Torque without that of gravity and the joint's own inertia, shape (K, n) [N m, N].
+            Torque without gravity and without the inertia of the joint itself, shape (K, n) [N m,
+            N].
         """
         t, q = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
         if len(t) < _LEAST or q.shape[1] < 2:

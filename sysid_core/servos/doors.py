@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +44,15 @@ def read_recordings(
         paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of
             them.
         motions: Names of the motions to read; empty: all.
-        joints: Names of the columns, for files without names or with others.
+        joints: Joint names of the columns, for files without names or with other names.
         degrees: True for angles in degrees.
-        percent: True for positions as LeRobot's shares of each joint's range, -100 to 100 (0 to 100
-            for grippers).
-        calibration: LeRobot's JSON file with these ranges; None: the limits in the URDF.
+        percent: True for positions in the scale of LeRobot: share of the range of each joint, -100
+            to 100 (0 to 100 for grippers).
+        calibration: Calibration file (JSON) of LeRobot with the joint ranges; None: use the limits
+            in the URDF.
 
     Raises:
-        SignalError: A file cannot be read, or contains no such motion.
+        SignalError: A file cannot be read, or does not contain a requested motion.
     """
     found: list[ServoRecording] = []
     for path in map(Path, paths):
@@ -269,39 +269,34 @@ class _Times:
     @property
     def seconds(self) -> tuple[Array, tuple[str, ...]]:
         """Times [s] from the first on, and what was assumed."""
-        t = np.asarray(self.values)
-        t = t - t[0]  # nanoseconds of an epoch are no differences of floats
+        t = np.array(self.values, dtype=float)
+        sound = t[np.isfinite(t)]
+        if not len(sound):
+            return t, ()
+        t, sound = t - sound[0], sound - sound[0]
         if self.unit in SECONDS:
             return t * SECONDS[self.unit], ()
-        step = float(np.median(np.abs(np.diff(t)))) if len(t) > 1 else 0.0
+        step = float(np.median(np.abs(np.diff(sound)))) if len(sound) > 1 else 0.0
         if step > _SLOWEST:
             for unit, scale in SECONDS.items():
                 if _FASTEST <= step * scale <= _SLOWEST:
                     return t * scale, (f"Times were taken as {unit}: their step is {step:.6g}.",)
-        return t * 1.0, ()
-
-
-def _npz_names(path: Path) -> list[str]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return list(archive.files)
-    except (OSError, ValueError, EOFError, BadZipFile) as err:
-        raise KIND.refusal(path, f"it is not a valid NPZ file ({err})") from err
+        return t, ()
 
 
 def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     """Read an NPZ file with the arrays `NAME/t`, `NAME/q`, `NAME/t_target` and `NAME/target` of
     each motion, or one motion without names.
     """
-    names = _npz_names(path)
-    if {"position_ticks", "goal_quarter_ticks", "length"} <= set(names):
+    arrays = KIND.read_npz(path)
+    if {"position_ticks", "goal_quarter_ticks", "length"} <= arrays.keys():
         yield from _ticks(path, wanted)
         return
-    motions = sorted({name.rpartition("/")[0] for name in names})
+    motions = sorted({name.rpartition("/")[0] for name in arrays})
     for motion in motions:
         label = motion or path.stem
         head = f"{motion}/" if motion else ""
-        have = {name[len(head) :]: name for name in names if name.startswith(head)}
+        have = {name[len(head) :]: name for name in arrays if name.startswith(head)}
         if wanted and label not in wanted:
             continue
         keys = {
@@ -314,12 +309,14 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
         if missing:
             if motion == "" and len(motions) > 1:
                 continue  # facts beside the motions, such as the joints' names
-            raise KIND.refusal(path, f"'{label}' has no {', '.join(missing)}: {sorted(have)}")
-        arrays = KIND.read_npz(path, {have[name] for name in keys.values() if name})
-        listed = next((x for key in _JOINTS for x in (have.get(key), key) if x in names), None)
-        joints = tuple(map(str, KIND.read_npz(path, [listed])[listed])) if listed else ()
-        t, q, t_target, target = (arrays[have[str(keys[key])]] for key in keys)
-        first = min(t[0], t_target[0])
+            raise KIND.refusal(
+                path, f"'{label}' lacks {', '.join(missing)}; it contains {sorted(have)}"
+            )
+        listed = (have.get(key, key) for key in _JOINTS)
+        names = next((arrays[name] for name in listed if name in arrays), ())
+        joints = tuple(map(str, np.atleast_1d(names)))
+        t, q, t_target, target = (arrays[have[str(name)]] for name in keys.values())
+        first = min([*np.ravel(t)[:1], *np.ravel(t_target)[:1]], default=0.0)
         both = [
             _Times(np.append(first, x), _unit(str(keys[key]))[1]).seconds
             for key, x in (("t", t), ("t_target", t_target))

@@ -59,7 +59,7 @@ class Finding:
         reason: Code of the finding.
         joint: Name of the joint; "" for all.
         value: Number that supports the finding, in the unit of its reason.
-        other: Name of another joint or thing involved; "": none.
+        other: Name of another joint or object involved; "": none.
     """
 
     reason: ServoReason

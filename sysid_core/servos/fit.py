@@ -98,7 +98,7 @@ class JointFit:
     Attributes:
         values: Values of the free terms.
         sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
-        data: Effective number of independent data in these samples.
+        data: Effective number of independent samples.
         priors: Prior distributions of the terms.
         cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
     """
@@ -136,7 +136,8 @@ def solve_joint(
         motions: Motions to be simulated.
         start: Terms of the servo with their initial values.
         weights: Weight of each sample, at most 1, shape (K,); None: all have weight 1.
-        trial: True for a fit that is only compared with others: it ends sooner, at a coarser step.
+        trial: True for a fit that is only compared with others, and ends earlier, with a coarser
+            tolerance.
         priors: Prior distributions of the terms.
         data: Effective number of independent data in all samples; None: the number of samples.
         fitted: Terms that are fitted; the others keep their initial values.

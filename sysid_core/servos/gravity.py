@@ -216,8 +216,8 @@ def examine_conventions(
     Args:
         tree: Tree of the robot's bodies.
         recordings: Recordings with the joints in the order of the tree.
-        witnesses: Witness of each joint; None where no servo was fitted.
-        named: True if the recordings name their columns, so that the order is certain.
+        witnesses: Fitted servo of each joint with its data; None if no servo was fitted.
+        named: True if the recordings contain column names, so that the order is certain.
     """
     if not any(witnesses):
         return

@@ -143,16 +143,16 @@ def identify_servos(
     Args:
         recordings: One or more motions of the same joints.
         robot: Robot in the recordings.
-        gains: Known stiffness (position gain) of servos, by joint name [N m/rad].
-        ground: Height of the surface below the robot, above the base's origin [m]; None: found from
-            the motions, if they show one.
+        gains: Known stiffness (position gain) of the servos by joint name [N m/rad].
+        ground: Height of the surface below the robot, relative to the origin of the base [m]; None:
+            estimated from the motions, if the robot touched a surface.
         stops: Positions of the mechanical stops by joint name [rad]; infinite: none. Those of other
             joints are found from the motions, if they show any.
         progress: Function that is called with a description of the step.
 
     Raises:
-        SignalError: The recordings' joints differ, don't match the robot's, or are sampled too
-            slowly.
+        SignalError: The joints of the recordings differ from each other or from those of the robot,
+            or the sampling rate is too low.
         ModelError: A surface is given, and the robot has no shapes that could touch it.
     """
     matched = [match_joints(recording, robot) for recording in recordings]
@@ -337,7 +337,7 @@ class _Drive:
 
     @cached_property
     def data(self) -> float:
-        """Effective number of independent data of the motions, by the simplest model."""
+        """Effective number of independent data of the motions, computed with the simplest model."""
         base = solve_joint(self.motions, self.start, trial=True, priors=self.priors)
         return independent_data(self.motions, base)
 

@@ -3,14 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_core.errors import ModelError
 from sysid_core.export import JointFields, PositionServo, mjcf_of
+from sysid_core.lazy import lazy_import
 from sysid_core.servos.model import TERMS, ServoModel, Term
+from sysid_core.servos.replay import Replay
 from sysid_core.simulation import PositionPlant
+
+if TYPE_CHECKING:
+    import mujoco
+else:
+    mujoco = lazy_import("mujoco")
 
 # Terms without a field in MJCF; the zero can be taken from the commands beforehand.
 LOST = (
@@ -30,10 +40,11 @@ class ServoMjcf:
 
     Attributes:
         text: MJCF text.
-        lost: Terms that MJCF leaves out, with their values, by joint name.
+        lost: Terms that MJCF lacks, with their values, by joint name.
         constant: Terms included in the constant friction, with their values, by joint name.
-        assumed: Assumed stiffness of joints where gravity doesn't determine it, by name [N m/rad].
-        ground: Height above the base's origin of a surface that is left out [m]; None: no surface.
+        assumed: Assumed stiffness of the joints for which gravity does not determine it, by name [N
+            m/rad].
+        ground: Height of an omitted surface above the origin of the base [m]; None: no surface.
     """
 
     text: str
@@ -81,7 +92,7 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
         model: Identified servo robot; joints without a servo get no actuator.
 
     Raises:
-        ModelError: No joint's stiffness is known (nor any torque), or MJCF can't express a joint.
+        ModelError: The stiffness of no joint is known, or MJCF cannot represent a joint.
     """
     known = {
         s.joint: 1.0 / s.values[Term.COMPLIANCE]
@@ -137,3 +148,46 @@ def servo_plant(model: ServoModel) -> PositionPlant:
     """
     terms = ([s.values.get(term, 0.0) for s in model.servos] for term in (Term.ZERO, Term.BACKLASH))
     return PositionPlant(servo_mjcf(model).text, model.joints, *terms)
+
+
+def replay_in_mujoco(
+    path: Path, model: ServoModel, replays: Iterable[Replay]
+) -> tuple[Replay, ...]:
+    """Simulate motions in MuJoCo with an exported file.
+
+    The commands are reduced by the zeros of the servos, for which MJCF has no field.
+
+    Args:
+        path: MJCF file with a position actuator for each servo.
+        model: Identified servos.
+        replays: Recorded motions of the same joints.
+
+    Raises:
+        ModelError: MuJoCo refuses the file, or the file lacks a servo.
+    """
+    try:
+        plant = mujoco.MjModel.from_xml_path(str(path))
+        joints = [int(plant.joint(name).qposadr[0]) for name in model.joints]
+        drives = [int(plant.actuator(name).id) for name in model.joints]
+    except (ValueError, KeyError) as err:
+        raise ModelError(
+            f"'{path}' can't be simulated with the servos: {str(err).strip()}.",
+            remedy="Write it again: sysid servos export DIR --out FILE.",
+        ) from err
+    zero = [servo.values.get(Term.ZERO, 0.0) for servo in model.servos]
+    out = []
+    for r in (item.recording for item in replays):
+        data, target = mujoco.MjData(plant), r.target - zero
+        data.qpos[joints] = r.q[0]
+        for drive, first in zip(drives, target[0], strict=True):
+            if kept := int(plant.actuator_history[drive, 0]):  # its dead time's buffer
+                mujoco.mj_initCtrlHistory(plant, data, drive, None, np.full(kept, first))
+        q, t, t_target = np.empty_like(r.q), r.t - r.t[0], r.t_target - r.t[0]
+        for k, now in enumerate(t):
+            while data.time < now - 1e-9:
+                held = np.searchsorted(t_target, data.time + 1e-9, side="right") - 1
+                data.ctrl[drives] = target[max(held, 0)]
+                mujoco.mj_step(plant, data)
+            q[k] = data.qpos[joints]
+        out.append(Replay(r, q))
+    return tuple(out)

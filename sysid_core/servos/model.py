@@ -21,7 +21,7 @@ from sysid_core.servos.rollout import RESTED, drive_rollout, follow_commands, ti
 
 
 class Term(Kind):
-    """Parameter of a servo model; a missing one is zero. Angles are torques divided by the
+    """Parameter of a servo model; a missing parameter is zero. Angles are torques divided by the
     stiffness.
     """
 
@@ -47,14 +47,15 @@ class TermFacts:
 
     Attributes:
         unit: Unit of the value, for a revolute joint.
-        meaning: Description, a noun with its attributes.
-        start: Value at which a search for it begins: the size that hobby servos and the drives of
-            small legged robots have; the search ends within the data's deviation from any of them.
-            Where torques count, their unit is the largest that gravity puts on a joint of the robot:
-            strong arms' servos sag as little as weak ones'.
+        meaning: Description of the term.
+        start: Initial value of the search, typical of hobby servos and of the drives of small
+            legged robots. The result depends on it by less than the standard deviation. Torques are
+            relative to the largest gravity torque on a joint of the robot, since the servos of
+            strong and of weak arms deflect equally.
         scale: Change of the value that changes the position noticeably.
         spread: Standard deviation of the prior about the start, from such drives. Data of more than
-            a few time blocks outweigh it; it decides what they don't determine.
+            a few time blocks have more weight than the prior, which only determines the terms that
+            the data do not determine.
         least: Smallest value; minus infinity: no lower bound.
         most: Largest value.
     """
@@ -169,8 +170,9 @@ class ServoModel:
 
     Attributes:
         robot: Rigid-body model.
-        servos: Servos of the moving joints, in the robot's joint order; other joints stay at zero.
-        ground: Level surface that the bodies can't pass; None: no surface.
+        servos: Servos of the moving joints, in the joint order of the robot; other joints are held
+            at zero.
+        ground: Level surface that the bodies cannot penetrate; None: no surface.
 
     Examples:
         >>> from sysid_core.robot import load_robot

@@ -23,14 +23,14 @@ class ServoRecording:
 
     Attributes:
         name: Name of the motion.
-        joints: Names of the columns; empty: unknown, in the robot's order.
+        joints: Names of the columns; empty: unknown, assumed in the order of the robot.
         t: Times of the positions, shape (K,) [s].
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         notes: Assumptions that were made during reading.
-        full: Values at the lower and upper limit of each column that is a share of its joint's
-            range; None for columns in radians; empty: all are in radians.
+        full: Values at the lower and upper limit of each column that is a share of the range of its
+            joint; None for columns in radians; empty: all columns are in radians.
     """
 
     name: str
@@ -57,6 +57,12 @@ class ServoRecording:
             later = np.ones(len(t), dtype=bool)
             later[1:] = t[1:] > np.maximum.accumulate(t)[:-1]
             t, x = t[later], x[later]
+            if lost := len(sound) - len(t):
+                said = (
+                    f"{lost} of {len(sound)} samples of {values} were left out: not a number, or a"
+                    " time that does not increase."
+                )
+                object.__setattr__(self, "notes", (*self.notes, said))
             if values == "q" and (misread := _misread(t, x)).any():
                 t, x = t[~misread], x[~misread]
                 said = f"{int(misread.sum())} single readings were left out: no joint jumps there and back."
@@ -198,7 +204,7 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
     raise SignalError(
         f"'{recording.name}' has the columns {list(recording.joints) or n}, the robot the joints"
         f" {list(names)}.",
-        remedy="Name the columns as the URDF names its joints, in any order (`--joints`).",
+        remedy="Give the columns the names of the joints in the URDF, in any order (`--joints`).",
         columns=list(recording.joints),
         joints=list(names),
     )

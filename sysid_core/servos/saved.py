@@ -66,7 +66,7 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
         Path of the YAML file.
 
     Raises:
-        ModelError: The robot wasn't read from a URDF.
+        ModelError: The robot was not read from a URDF.
     """
     robot = result.model.robot
     if not robot.urdf_xml:

@@ -10,19 +10,23 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.files import written_whole
+from sysid_core.files import FileKind, written_whole
 from sysid_core.robot import Array
 from sysid_core.signals.recording import Recording
 
 ARRAY_ENDINGS = (".npz", ".parquet", ".mat")
-_REMEDY = "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: save with -v7)."
+_TABLE = FileKind(
+    "table",
+    "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: save with -v7).",
+    SignalError,
+)
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Return the columns of a binary table by name, shape (K,) each.
 
     Raises:
-        SignalError: The file can't be read.
+        SignalError: The file cannot be read.
     """
     if path.suffix != ".parquet":
         return flat_columns(stored_arrays(path))
@@ -31,10 +35,11 @@ def read_arrays(path: Path) -> dict[str, Array]:
         import pyarrow.parquet
     except ImportError as err:
         raise SignalError("Parquet needs pyarrow.", remedy="pip install pyarrow.") from err
-    try:
-        read = pyarrow.parquet.read_table(path)
-    except (OSError, ValueError, pyarrow.ArrowException) as err:
-        raise SignalError(f"'{path}' can't be read: {err}.", remedy=_REMEDY) from err
+    with _TABLE.open(path) as file:
+        try:
+            read = pyarrow.parquet.read_table(file)
+        except (OSError, ValueError, pyarrow.ArrowException) as err:
+            raise _TABLE.refusal(path, str(err)) from err
     return flat_columns({name: read[name].to_numpy() for name in read.column_names})
 
 
@@ -42,18 +47,18 @@ def stored_arrays(path: Path) -> dict[str, Any]:
     """Return the arrays of an NPZ or MAT file by name.
 
     Raises:
-        SignalError: The file can't be read.
+        SignalError: The file cannot be read.
     """
-    try:
-        if path.suffix == ".mat":
-            import scipy.io
+    if path.suffix != ".mat":
+        return _TABLE.read_npz(path)
+    import scipy.io
 
-            stored = scipy.io.loadmat(path, simplify_cells=True)
-            return dict(_unnested({k: v for k, v in stored.items() if not k.startswith("__")}))
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(stored)
-    except Exception as err:  # damaged files of these kinds raise what their bytes happen to hit
-        raise SignalError(f"'{path}' can't be read: {err}.", remedy=_REMEDY) from err
+    with _TABLE.open(path) as file:
+        try:
+            stored = scipy.io.loadmat(file, simplify_cells=True)
+        except Exception as err:  # damaged files raise what their bytes happen to hit
+            raise _TABLE.refusal(path, str(err)) from err
+    return dict(_unnested({k: v for k, v in stored.items() if not k.startswith("__")}))
 
 
 def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -66,20 +71,31 @@ def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the columns of shape (K,); arrays (K, n) become `name.0`, …; non-numeric ones are
-    omitted.
+    """Return the columns of shape (K,); arrays (K, n) and (K, m, n) become `name.0`, …, also where
+    their last axis is that of the samples; non-numeric ones are omitted.
     """
+    stored = {name: _numbers(values) for name, values in arrays.items()}
+    count = max((len(array) for array in stored.values() if array.ndim == 1), default=0)
     out: dict[str, Array] = {}
-    for name, values in arrays.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" or not array.size:
+    for name, array in stored.items():
+        if array.dtype.kind not in "biuf" or not array.size or array.ndim not in (1, 2, 3):
             continue
-        array = array.squeeze() if array.ndim == 2 and 1 in array.shape else array
+        if array.shape[0] < array.shape[-1] == count:  # such as MATLAB's 4x4xK
+            array = np.moveaxis(array, -1, 0)
         if array.ndim == 1:
             out[name] = array
-        elif array.ndim == 2:
-            out |= {f"{name}.{k}": array[:, k] for k in range(array.shape[1])}
+        else:
+            rows = array.reshape(len(array), -1)
+            out |= {f"{name}.{k}": rows[:, k] for k in range(rows.shape[1])}
     return out
+
+
+def _numbers(values: Any) -> Array:
+    """Array without axes of length 1; lists of numbers in a column of Parquet become rows."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and array.ndim and len({np.shape(row) for row in array}) == 1:
+        array = np.array([np.asarray(row) for row in array])
+    return array.squeeze() if array.ndim == 2 and 1 in array.shape else array
 
 
 def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
@@ -97,7 +113,8 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
         Paths of the written files.
 
     Raises:
-        SignalError: The ending is another, the file exists, or pyarrow is missing for Parquet.
+        SignalError: The path has another ending, the file exists, or pyarrow is not installed (for
+            Parquet).
     """
     out = Path(out)
     write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)

@@ -238,7 +238,7 @@ class ColumnFile(FileSchema):
 
 
 _KIND = FileKind(
-    "column map", "`sysid init RECORDING --robot URDF` writes one to start from.", SignalError
+    "column map", "`sysid init RECORDING --robot URDF` writes a template.", SignalError
 )
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
@@ -250,7 +250,7 @@ class ColumnMap:
     For bags, which contain joint names and units, only joints, effort kind and drives matter.
 
     Attributes:
-        joints: Names of the URDF's n joints, in the order of all lists here.
+        joints: Names of the n joints of the URDF, in the order of all other lists.
         position: Columns of the positions (numbers from 0, or names in the header), one per joint.
         velocity: Columns of the velocities; empty if not measured.
         acceleration: Columns of the accelerations; empty if not measured.
@@ -261,25 +261,28 @@ class ColumnMap:
         position_scale: Radians (or metres) per unit of position; one for all, or shape (n,).
         velocity_scale: Factor from the unit of velocity to rad/s or m/s; one for all, or shape
             (n,).
-        acceleration_scale: Factor from the unit of acceleration to rad/s^2 or m/s^2, likewise.
+        acceleration_scale: Factor from the unit of acceleration to rad/s^2 or m/s^2; one for all,
+            or shape (n,).
         rate_hz: Sampling rate without a time column [Hz].
         delimiter: Delimiter between columns; "whitespace" for any number of spaces or tabs.
-        header: True if the first line holds names.
+        header: True if the first line contains names.
         n_columns: Expected number of columns; 0: any.
-        files: Names of several tables in one folder, side by side: columns are numbered through,
-            named columns are `file:name`.
+        files: Names of several tables in one folder, whose columns are joined: columns are numbered
+            consecutively over all tables, and names have the form `file:name`.
         drives: Gains, gear ratios and couplings.
         reduction: Matrix if positions and efforts are those of the motors: `q_motor = reduction @
             (q - q_0)` and `tau = reduction^T @ (gains * effort)`, shape (n, n); None if they are
             those of the joints.
-        zero: Joint positions q_0 at which the motors' positions are zero, shape (n,) [rad or m].
-        gains_known: False if the map says `gain: unknown` (the drives' gains are then all 1).
+        zero: Joint positions q_0 at which the positions of the motors are zero, shape (n,) [rad or
+            m].
+        gains_known: False if the map contains `gain: unknown`; all gains are then 1.
         gravity: Gravity in the robot's base frame, shape (3,) [m/s^2], from `mount: [roll, pitch,
-            yaw]` of the base in the world [rad] or from `gravity: [x, y, z]`; None: as the URDF
-            says.
-        unused: Names of joints whose efforts aren't measured or are ignored; they are read as zero.
-        known_torques: Columns of known torques that act beside the drives, by joint name [N m or
-            N].
+            yaw]` of the base in the world [rad] or from `gravity: [x, y, z]`; None: that of the
+            URDF.
+        unused: Names of joints whose efforts are not measured or are ignored; they are read as
+            zero.
+        known_torques: Columns of known torques that act in parallel to the drives, by joint name [N
+            m or N].
         gain_sd: Relative standard deviations of the gains, shape (n,); None if not given.
     """
 

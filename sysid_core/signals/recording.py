@@ -257,7 +257,7 @@ class Recording:
             names: Joint names, n of them.
             time: Times of the samples, shape (K,) [s].
             q: Positions, shape (K, n) [rad or m].
-            v: Velocities, shape (K, n) [rad/s or m/s]; None where not measured.
+            v: Velocities, shape (K, n) [rad/s or m/s]; None if not measured.
             effort: Torques, forces or currents, shape (K, n), in the unit of `effort_kind`.
             effort_kind: Kind of the efforts; default: link-side torques [N m].
             wrench: Wrench that the sensor exerts on the load, force then torque, shape (K, 6) [N, N m].
@@ -265,8 +265,8 @@ class Recording:
             source: Name of the recording.
 
         Raises:
-            SignalError: An array isn't numeric, shapes are inconsistent, the time doesn't increase,
-                or the kind of efforts is unknown.
+            SignalError: An array is not numeric, shapes are inconsistent, the time does not
+                increase, or the kind of efforts is unknown.
         """
         t, positions = _numbers("time", time), _numbers("q", q)
         if t.ndim != 1 or not len(t) or not np.all(np.diff(t) > 0.0):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live streams: decision on each sample by its time stamp; rate, jitter, latency, losses, silence."""
+"""Live streams: acceptance of each sample by its time stamp; rate, jitter, latency, lost samples,
+and time without messages.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def is_measured(values: ArrayLike) -> bool:
 
 
 class SampleOutcome(Kind):
-    """Outcome of a sample in a filter: accepted, or the reason of its rejection."""
+    """Outcome of a sample in a filter: acceptance, or the reason for its rejection."""
 
     ACCEPTED = "accepted"
     STARTED = "started"  # accepted as a new beginning: the first, or after a gap or clock reset
@@ -45,12 +47,12 @@ class FilterCounts:
     """Counts of the samples of a filter.
 
     Attributes:
-        accepted: Number of samples used.
-        duplicates: Number of samples refused because their stamp repeats.
-        backward: Number of samples refused because their stamp decreases.
-        invalid: Number of samples refused because of NaN or infinite values.
+        accepted: Number of accepted samples.
+        duplicates: Number of samples rejected because their stamp repeats the previous one.
+        backward: Number of samples rejected because their stamp is earlier than the previous one.
+        invalid: Number of samples rejected because of NaN or infinite values.
         gaps: Number of restarts after a gap longer than the limit.
-        resets: Number of restarts because the clock went back by more than the limit.
+        resets: Number of restarts because the stamps decreased by more than the limit.
         outliers: Number of samples with a position too far from the prediction, which was ignored.
         jumps: Number of restarts (of one joint or all) after three consecutive outliers.
     """
@@ -69,9 +71,9 @@ class StreamClock:
     """Acceptance or rejection of samples by their stamps.
 
     Args:
-        max_gap_s: Limit of a step between stamps [s]. A longer step forward is a gap, a longer step
-            back a reset of the clock; either is a new start. A shorter step back is a late sample,
-            rejected.
+        max_gap_s: Limit of a step between stamps [s]. A longer step forward is a gap, and a longer
+            step back is a reset of the clock; both restart the filter. A sample with a shorter step
+            back is late and is rejected.
     """
 
     def __init__(self, max_gap_s: float) -> None:
@@ -122,11 +124,15 @@ class StreamClock:
         return outcome, dt
 
     def begins_anew(self, dt: float) -> bool:
-        """Return True if an accepted step [s] resets everything learnt before: a reset or long gap."""
+        """Return True if an accepted step [s] discards all earlier estimates, because it is a reset
+        or a long gap.
+        """
         return dt < -self.max_gap_s or dt > max(_ANEW_S, self.max_gap_s)
 
     def take_back(self) -> SampleOutcome:
-        """Reject the sample just accepted, because all of it is far from the prediction."""
+        """Reject the sample that was just accepted, because all its values are far from the
+        prediction.
+        """
         self._counts["accepted"] -= 1
         self._counts["outliers"] += 1
         self.stamp_ns = self._before
@@ -150,7 +156,7 @@ class StreamStatistics:
         backward: Total number of decreasing stamps.
         gaps: Total number of steps longer than the limit.
         longest_gap_ms: Longest step since the start [ms].
-        lost: Total number of samples missing at the usual period.
+        lost: Total number of samples that are missing, according to the usual period.
         invalid: Total number of samples with NaN or infinite values.
         stale: True if no message arrived for longer than the limit.
     """
@@ -172,7 +178,7 @@ class StreamMonitor:
     """Statistics of a stream, updated with every sample at constant cost.
 
     Args:
-        max_gap_s: Longest step between stamps that isn't a gap [s].
+        max_gap_s: Longest step between stamps that is not a gap [s].
         stale_s: Time without messages after which the stream is stale [s].
     """
 

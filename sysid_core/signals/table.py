@@ -41,8 +41,8 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
         columns: Column map of the table.
 
     Raises:
-        SignalError: The table or a column is missing, or too many rows are bad (the message names
-            the first).
+        SignalError: The table or a column is missing, or too many rows are invalid (the message
+            contains the first one).
     """
     path = Path(path)
     paths = [path / name for name in columns.files] if columns.files else [path]
@@ -71,10 +71,10 @@ class _Table:
     """Table that has not been read yet.
 
     Attributes:
-        names: Names of its columns; empty strings where it has no header.
-        read: From numbers of columns to their values, NaN where they can't be read, and to what is
-            wrong with the first row that can't be.
-        first: Number of its first row, for people.
+        names: Names of the columns; empty strings without a header.
+        read: Function that returns the values of columns by their numbers (NaN in unreadable rows),
+            and the fault of the first unreadable row.
+        first: Number of the first row in messages.
     """
 
     names: list[str]
@@ -219,8 +219,8 @@ def _first_jumps(q: Array, time: Array) -> int:
 def _used_columns(
     tables: Sequence[_Table], path: Path, columns: ColumnMap
 ) -> tuple[dict[Column, Array], str]:
-    """Columns that the column map names, each of shape (K,), from tables side by side; and the
-    first invalid row.
+    """Columns used by the column map, each of shape (K,), from one or several tables; and the first
+    invalid row.
     """
     first = np.cumsum([0, *(len(table.names) for table in tables)])  # of each table's columns
     if columns.n_columns and first[-1] != columns.n_columns:
@@ -269,8 +269,6 @@ def _of_arrays(flat: Mapping[str, Array]) -> _Table:
 def _opened_table(path: Path, columns: ColumnMap) -> _Table:
     """Open a table in the format of its file extension."""
     if path.suffix in ARRAY_ENDINGS:
-        with _kind(columns).open(path):
-            pass  # refuses what is no file
         return _of_arrays(read_arrays(path))
     return _Table(
         _head(path, columns), lambda which: _read_columns(path, columns, which), 1 + columns.header
@@ -334,7 +332,7 @@ def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> tuple[dic
     content.
 
     Returns:
-        The columns, and what is wrong with the first row that can't be read.
+        The columns, and the fault of the first unreadable row.
     """
     if not which:
         return {}, ""

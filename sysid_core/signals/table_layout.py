@@ -39,13 +39,16 @@ class TableLayout:
     Attributes:
         delimiter: Delimiter between columns; "whitespace" for any number of blanks.
         names: Column names in the header; empty strings without a header.
-        header: True if the first line holds names.
-        time: Column of time; None if no column increases steadily.
-        time_unit: Unit of time (s, ms, us or ns) in which samples are 20 µs to 0.5 s apart.
+        header: True if the first line contains names.
+        time: Column of time; None if no column increases throughout.
+        time_unit: Unit of time (s, ms, us or ns) for which the sampling period is between 20 µs and
+            0.5 s.
         rate_hz: Median sampling rate [Hz]; 0 without time.
-        position, velocity, effort: Columns of each joint, in the joints' order; empty if not found.
+        position, velocity, effort: Columns of the joints, in the order of the joints; empty if not
+            found.
         by_name: True if columns were found by name, False if by comparing derivatives.
-        position_unit: rad, or deg where the positions pass 2 turns of a radian joint's limits.
+        position_unit: rad, or deg if the positions in radians would exceed the joint limits by more
+            than 2 turns.
     """
 
     delimiter: str
@@ -75,7 +78,7 @@ class TableLayout:
                 degrees.
 
         Raises:
-            SignalError: The file isn't a table of numbers.
+            SignalError: The file is not a table of numbers.
         """
         with _KIND.open(Path(path)) as file:
             raw = list(islice(file, _ROWS + 2))

@@ -32,17 +32,17 @@ class TimingReport:
 
     Attributes:
         samples: Number of recorded samples.
-        kept: Number of samples that remain after removal of disordered and invalid ones.
+        kept: Number of samples after the removal of disordered and invalid ones.
         duplicates: Number of samples with the stamp of the last one kept.
-        backward: Number of samples stamped before the last one kept, by no more than the reset
-            limit.
+        backward: Number of samples whose stamp is earlier than that of the last one kept, by no
+            more than the reset limit.
         resets: Number of steps back beyond that limit; only samples after the last reset are kept.
         invalid: Number of samples with NaN or infinite values.
         before_reset: Number of samples dropped because the clock was reset after them.
         gaps: Number of steps longer than the limit, among the samples kept.
         longest_gap_s: Longest step among the samples kept [s].
         period_s: Median step [s].
-        jitter_s: Standard deviation of the steps that aren't gaps [s].
+        jitter_s: Standard deviation of the steps that are not gaps [s].
     """
 
     samples: int
@@ -86,7 +86,7 @@ def check_timing(
     Args:
         stamps_ns: Time stamps, shape (K,) [ns].
         valid: Mask of the samples with finite values, shape (K,); None: all.
-        max_gap_s: Longest step that isn't a gap [s]; None: five median steps.
+        max_gap_s: Longest step that is not a gap [s]; None: five median steps.
         reset_s: Longest step back of a late sample [s]; a longer one is a reset of the clock.
 
     Returns:
@@ -161,10 +161,11 @@ def interpolate_at(
             is no extrapolation beyond the ends.
 
     Returns:
-        Values, shape (M,) or (M, n), NaN where unknown, and mask of the known values, shape (M,).
+        Values, shape (M,) or (M, n), with NaN for unknown ones, and a mask of the known values,
+        shape (M,).
 
     Raises:
-        SignalError: The stamps of the values don't increase.
+        SignalError: The stamps of the values do not increase.
     """
     at: Stamps = np.asarray(at_ns, dtype=np.int64)
     stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
@@ -251,7 +252,7 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
 
     Args:
         stream: Joint states, with all of the robot's joints.
-        model: Robot model, whose position limits are used if it has some.
+        model: Robot model, whose position limits are used if it has any.
         source: Name of the data for error messages.
 
     Raises:
@@ -270,10 +271,10 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
     far = np.flatnonzero(beyond(stream.q) > 0.5)
     if len(far):
         j = far[np.argmax(beyond(stream.q)[far])]
-        # No zero, sign or order makes a motion fit that is larger than the whole range of its joint.
-        large = bool(np.any(np.ptp(stream.q, axis=0) > reach))
-        degrees = large and bool(np.all(beyond(np.radians(stream.q)) <= 0.5))
-        worst = stream.q[np.argmax(np.abs(stream.q[:, j])), j]
+        # A motion uses a large share of some joint's range: in degrees, if that is nearer to all of it.
+        share = float(np.max(np.ptp(stream.q, axis=0) / reach))
+        degrees = share * np.radians(share) > 1.0 and np.all(beyond(np.radians(stream.q)) <= 0.5)
+        worst = stream.q[np.argmax(np.maximum(lower - stream.q, stream.q - upper)[:, j]), j]
         raise SignalError(
             f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the"
             " URDF's limits of"
@@ -281,7 +282,8 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
             + (" In degrees, the positions of all joints are inside." if degrees else ""),
             remedy="Declare degrees in the column map (`unit: deg`)."
             if degrees
-            else "Check unit, zero, sign, order and number of the position columns.",
+            else "Check unit, zero, sign, order and number of the position columns, and that the URDF is"
+            " that of the recorded robot.",
             joint=model.joint_names[j],
         )
     ratio = velocity_ratio(stream)

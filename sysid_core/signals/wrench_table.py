@@ -43,6 +43,7 @@ class RotationFormat(Kind):
     WXYZ = "wxyz"
     ROTVEC = "rotvec"  # UR
     RPY = "rpy"  # fixed axes x, y, z
+    MATRIX = "matrix"  # 3x3, row by row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +55,8 @@ class WrenchColumns:
         rate_hz: Sampling rate without a time column [Hz].
         wrench: Names of the six wrench columns, force then torque.
         joints: Names of the position columns, in the order of the robot's joints.
-        pose: Names of the pose columns: x y z and a rotation (six or seven), or a quaternion
-            (four).
+        pose: Names of the pose columns: x y z and a rotation (6, 7 or 12), a quaternion (4) or a
+            rotation matrix (9) alone, or a homogeneous matrix, row by row or column by column (16).
         rotation: Format of the rotation columns.
         still: True if every row is a static posture.
     """
@@ -78,11 +79,12 @@ def read_wrench_table(
     """Read a recording of wrenches and poses from a table.
 
     Args:
-        path: Path of the table; for an exported CSV or Parquet, the joints' file (wrench's file
-            beside it).
+        path: Path of the table; for an exported CSV or Parquet, the file of the joints, with the
+            file of the wrench in the same folder.
         columns: Columns that are not found by their names.
-        joint_names: Names of the robot's joints; empty: poses are read, and carried by a robot made
-            for them (`robot_of_poses`) with the wrench's frame `sensor`.
+        joint_names: Names of the joints of the robot; empty: poses are read, and converted to joint
+            positions of a robot model made for them (`robot_of_poses`), in which the frame of the
+            wrench is `sensor`.
 
     Returns:
         Recording, and True if its rows are static postures.
@@ -102,7 +104,8 @@ def read_wrench_table(
     names: tuple[str, ...] = tuple(columns.joints)
     if joint_names and not names and not columns.pose:
         names = find_joints(table, joint_names)
-    poses = () if names else _named(table, columns.pose, 0) or find_pose(table)
+    free = {name: x for name, x in table.items() if other is not table or name not in wrench_names}
+    poses = () if names else _named(table, columns.pose, 0) or find_pose(free)
     if not names and not poses:
         raise _not_found("positions of joints or poses", "--joint-columns or --pose-columns", table)
     if names and len(names) != len(joint_names):
@@ -118,17 +121,13 @@ def read_wrench_table(
     values, stamps = values[moved], stamps[moved]
     urdf = ""
     if poses:
-        place = (
-            values[:, :-4] if len(poses) in (4, 7) else values[:, :3]
-        )  # a rotation alone will do
-        if not place.shape[1]:
-            place = np.zeros((len(values), 3))
+        place, rotations = _split_poses(values)
         if (far := float(np.abs(place).max(initial=0.0))) > _FARTHEST:
             raise SignalError(
                 f"The poses of '{path}' are up to {far:.0f} m from the base.",
                 remedy="Name the unit of their columns, such as 'x [mm]', or convert them to metres.",
             )
-        turned = _rotations(values[:, -4 if len(poses) in (4, 7) else -3 :], poses, columns)
+        turned = _rotations(rotations, poses, columns)
         urdf, joint_names, values = robot_of_poses(place, turned)
     start = min(int(stamps[0]), int(wrench_stamps[0]))
     recording = Recording(
@@ -147,18 +146,20 @@ def read_any_table(path: Path) -> dict[str, Array]:
     `name.0`, …
 
     Raises:
-        SignalError: The file can't be read.
+        SignalError: The file cannot be read.
     """
     return read_arrays(path) if path.suffix in ARRAY_ENDINGS else _text_table(path)
 
 
 def _text_table(path: Path) -> dict[str, Array]:
     with TextIOWrapper(_FILE.open(path), encoding="utf-8-sig", errors="replace") as file:
-        lines = [line.strip().lstrip("#").strip() for line in file]
+        lines = [line.strip().lstrip("#%").strip() for line in file]
     lines = [line for line in lines if line]
     if len(lines) < 2:
         raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
-    delimiter = next((d for d in (",", ";", "\t") if d in lines[-1]), None)
+    delimiter = next((d for d in (";", "\t", ",") if d in lines[0]), None)
+    if delimiter in (";", "\t") and not any("." in cell for cell in lines[1:20]):
+        lines[1:] = [line.replace(",", ".") for line in lines[1:]]  # decimal commas
     split = [
         name.strip().strip("\"'")
         for name in next(csv.reader([lines[0]], delimiter=delimiter or " ", skipinitialspace=True))
@@ -230,7 +231,7 @@ def unit_factor(name: str) -> float:
 
 
 def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Columns that belong together because their names have the same prefix, one for each pattern."""
+    """Columns whose names have the same prefix, one for each pattern, by this prefix."""
     found: dict[str, dict[int, str]] = {}
     for name in table:
         if _COMMANDED.search(name):
@@ -248,14 +249,13 @@ def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tu
 
 def _indexed(table: Mapping[str, Array], count: int, words: str) -> dict[str, tuple[str, ...]]:
     """Columns numbered from 0 or 1 whose name has one of the words."""
-    out = {}
+    out: dict[str, tuple[str, ...]] = {}
     for first in (0, 1):
-        numbers = [rf"[_. /\[]?0*{first + k}\]?" for k in range(count)]
-        for prefix, names in _groups(table, numbers).items():
-            if re.search(words, prefix) and prefix not in out:
-                more = _groups(table, [*numbers, rf"[_. /\[]?{first + count}\]?"])
-                if prefix not in more:
-                    out[prefix] = names
+        numbers = [rf"(?:[_. /\[]|(?<!\d))0*{first + k}\]?" for k in range(count + 1)]
+        more = _groups(table, numbers)
+        for prefix, names in _groups(table, numbers[:-1]).items():
+            if re.search(words, prefix) and prefix not in {*out, *more}:
+                out[prefix] = names
     return out
 
 
@@ -264,7 +264,7 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
     ones.
 
     Raises:
-        SignalError: There are none, or several that could be.
+        SignalError: There are no such columns, or several candidates.
     """
     found: dict[str, tuple[str, ...]] = {}
     sep = r"[_. /]?"
@@ -324,21 +324,42 @@ def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple
 
 
 def find_pose(table: Mapping[str, Array]) -> tuple[str, ...]:
-    """Return the columns of poses: x y z and a quaternion (order from the names), or UR's rotation
-    vector.
+    """Return the columns of poses: x y z and a quaternion (order from the names), UR's rotation
+    vector, roll pitch yaw or a matrix; or a homogeneous matrix.
 
     Returns:
-        Names of the columns: position, then quaternion x y z w or rotation vector; () if not found.
+        Names of the columns: position, then rotation; () if not found.
     """
     sep = r"[_. /]?"
     place = [rf"(?:position|pos|p|t)?{sep}{x}" for x in "xyz"]
     turn = [rf"(?:orientation|quaternion|quat|rotation|q){sep}{x}" for x in "xyzw"]
-    for patterns in ([*place, *turn], [*place, *[rf"r{sep}{x}" for x in "xyz"]]):
+    angles = ("roll", "pitch", "yaw")
+    for patterns in ([*place, *turn], [*place, *[rf"r{sep}{x}" for x in "xyz"]], [*place, *angles]):
         found = _groups(table, patterns)
         if found:
             return found[min(found, key=len)]
     poses = _indexed(table, 6, r"pose") | _indexed(table, 7, r"pose")
+    poses |= _indexed(table, 16, r"pose|transform|matrix|(^|_)t(_|$)")
+    if not poses:  # a table or array for each part
+        places = _indexed(table, 3, r"pos$|position$|translation$|xyz$")
+        turns = _indexed(table, 4, r"quat|orientation|rot") | _indexed(
+            table, 9, r"rot|matrix|(^|_)r$"
+        )
+        turns |= _indexed(table, 3, r"rotvec|axis_?angle|rpy|euler")
+        one = [*places.values()] if len(places) == 1 else [()]
+        poses = {"": (*one[0], *next(iter(turns.values())))} if len(turns) == 1 else {}
     return next(iter(poses.values())) if len(poses) == 1 else ()
+
+
+def _split_poses(values: Array) -> tuple[Array, Array]:
+    """Positions (K, 3) and rotations (K, n) of poses; a rotation alone has the position 0."""
+    count = values.shape[1]
+    if count == 16:
+        T = values.reshape(-1, 4, 4)
+        T = T if np.allclose(T[:, 3, :3], 0.0) else T.transpose(0, 2, 1)
+        return T[:, :3, 3], T[:, :3, :3].reshape(-1, 9)
+    place = values[:, :3] if count in (6, 7, 12) else np.zeros((len(values), 3))
+    return place, values[:, 3:] if count in (6, 7, 12) else values
 
 
 def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> Array:
@@ -353,15 +374,22 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
                     "The order of the quaternion isn't known.",
                     remedy="Give --rotation xyzw or --rotation wxyz.",
                 )
+        elif values.shape[1] == 9:
+            kind = RotationFormat.MATRIX
         else:
-            kind = RotationFormat.ROTVEC
+            euler = last == "w" or re.search(r"rpy|euler", _plain(names[-1]))
+            kind = RotationFormat.RPY if euler else RotationFormat.ROTVEC
+    if kind is RotationFormat.MATRIX and values.shape[1] == 9:
+        R = values.reshape(-1, 3, 3)
+        if np.allclose(R @ R.transpose(0, 2, 1), np.eye(3), atol=0.1):
+            return np.asarray(scipy.spatial.transform.Rotation.from_matrix(R).as_matrix())
     if kind is RotationFormat.ROTVEC:
         return np.asarray(scipy.spatial.transform.Rotation.from_rotvec(values).as_matrix())
     if kind is RotationFormat.RPY:
         return np.asarray(scipy.spatial.transform.Rotation.from_euler("xyz", values).as_matrix())
     if values.shape[1] != 4 or np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 0.1):
         raise SignalError(
-            "The rotations are not unit quaternions.",
+            "The rotations are neither unit quaternions nor rotation matrices.",
             remedy="Name the columns of the rotations, or give --rotation.",
         )
     ordered = values if kind is RotationFormat.XYZW else values[:, [1, 2, 3, 0]]
@@ -376,12 +404,15 @@ def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps,
     if columns.rate_hz > 0:
         return np.round(np.arange(count) * (1e9 / columns.rate_hz)).astype(np.int64), False
     name = columns.time
+    if not name and (both := _seconds_and_nanoseconds(table)):
+        seconds, nanoseconds = (np.round(table[part]).astype(np.int64) for part in both)
+        return seconds * 1_000_000_000 + nanoseconds, False
     if not name:
         times = [
             n
             for n in table
             if re.fullmatch(
-                r"(.*[_. /])?(stamp_ns|time|t|timestamp|time_?stamp|secs?|seconds|elapsed)(_?(n|u|m)?s)?",
+                r"(.*[_. /])?(stamp_ns|time|t|timestamp|time_?stamp|stamp|secs?|seconds|elapsed)(_?(n|u|m)?s)?",
                 _plain(n),
             )
         ]
@@ -391,6 +422,7 @@ def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps,
             "time", "--time-column, --rate, or --still if each row is a static posture", table
         )
     time = np.asarray(table[name], dtype=float)
+    time = np.where(np.abs(time) < np.iinfo(np.int64).max, time, np.nan)  # no stamp, even in ns
     steps = np.diff(time[np.isfinite(time)])
     usual = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
     unit = next(
@@ -407,10 +439,25 @@ def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps,
 _UNITS = {1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
 
+def _seconds_and_nanoseconds(table: Mapping[str, Array]) -> tuple[str, str] | None:
+    """Columns of a ROS stamp in two parts, the first if there are several."""
+    for name in table:
+        prefix, seconds = re.fullmatch(r"(.*?)(secs?|seconds)?", name).groups()  # type: ignore[union-attr]
+        for nano in ("nanosec", "nsecs", "nsec", "nanoseconds") if seconds else ():
+            if prefix + nano in table and np.isfinite(table[name]).all():
+                return name, prefix + nano
+    return None
+
+
 def _rows(
     table: Mapping[str, Array], names: Sequence[str], stamps: Stamps
 ) -> tuple[Array, Stamps, tuple[str, ...]]:
     """Columns side by side, (K, n), in time order; unusable rows are removed and counted."""
+    if len(lengths := {len(stamps), *(len(table[name]) for name in names)}) > 1:
+        raise SignalError(
+            f"Time and {', '.join(names)} have different numbers of rows: {sorted(lengths)}.",
+            remedy="Store columns of one rate together, and others in a table of their own.",
+        )
     values = np.column_stack([unit_factor(name) * np.asarray(table[name], float) for name in names])
     newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
     good = np.isfinite(values).all(axis=1) & (stamps > newest)
@@ -443,5 +490,5 @@ def _not_held(values: Array) -> Array:
 def _not_found(what: str, option: str, table: Mapping[str, Array]) -> SignalError:
     return SignalError(
         f"The columns of the table do not contain {what}.",
-        remedy=f"Say {option}. Columns: {', '.join(list(table)[:80])}.",
+        remedy=f"Give {option}. Columns: {', '.join(list(table)[:80])}.",
     )

@@ -39,8 +39,8 @@ _BANDWIDTH = 30.0  # of the error dynamics [rad/s]
 class SolverSettings:
     """MuJoCo solver stiffness of loops and stiction.
 
-    The defaults leave a relative error of about `1 - d` (d: first entry of solimp) in the
-    accelerations, which is the softest part of the simulation.
+    With the default values, the accelerations have a relative error of about `1 - d` (d: first
+    entry of solimp), which is the largest error of the simulation.
 
     Attributes:
         timestep: Time step [s].
@@ -117,7 +117,7 @@ class ClosedChainPlant(MujocoStepper):
 
         Args:
             q: Positions, of the actuated joints (n_a,) or of all (n,).
-            v: Velocities of all joints, shape (n,); None: at rest.
+            v: Velocities of all joints, shape (n,) [rad/s or m/s]; None: at rest.
         """
         q = np.asarray(q, dtype=float)
         if q.shape == (self.chain.n_actuated,) and self.chain.passive:
@@ -146,8 +146,8 @@ class ClosedChainPlant(MujocoStepper):
 
         Args:
             q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
-            v_d: Desired velocities, likewise.
-            a_d: Desired accelerations, likewise.
+            v_d: Desired velocities, of the actuated joints (n_a,) or of all (n,).
+            a_d: Desired accelerations, of the actuated joints (n_a,) or of all (n,).
 
         Returns:
             Efforts, shape (n,) [N m], zero for passive joints.
@@ -195,7 +195,7 @@ class ClosedChainPlant(MujocoStepper):
         return (x[self._columns] if x.shape == (self.chain.n,) else x)[None]
 
     def loop_error(self) -> float:
-        """Return the largest closure error of a loop now [m]."""
+        """Return the largest closure error of the loops in the present state [m]."""
         return float(np.max(np.abs(self.mj_data.efc_pos[: self.mj_data.ne]), initial=0.0))
 
 

@@ -201,8 +201,8 @@ class MujocoPlant(MujocoStepper):
 
         Args:
             q_d: Desired positions, shape (n,) [rad or m].
-            v_d: Desired velocities, shape (n,).
-            a_d: Desired accelerations, shape (n,).
+            v_d: Desired velocities, shape (n,) [rad/s or m/s].
+            a_d: Desired accelerations, shape (n,) [rad/s^2 or m/s^2].
         """
         data = self.mj_data
         a = (
@@ -218,8 +218,8 @@ class MujocoPlant(MujocoStepper):
         the torque limits.
 
         `v' = -s rate v` with the largest s of [0, 1] that the limits allow: the motion only loses
-        energy, and no joint is accelerated in order to stop another. The joint friction brakes
-        too; it is not contained in this effort.
+        energy, and no joint is accelerated in order to stop another. The joint friction also brakes
+        the robot; it is not contained in this effort.
 
         Args:
             rate: Relative deceleration of every joint [1/s].

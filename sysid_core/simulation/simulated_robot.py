@@ -62,8 +62,8 @@ class SimulatedRobot:
     The robot holds its posture until commanded, plays joint trajectories as a
     joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
     critically damped reference, or applies streamed efforts. The efforts of its drives are limited.
-    When streamed efforts end, it brakes within these limits and then holds its posture. Position
-    servos take trajectories and streamed positions as they are, and no efforts.
+    If streamed efforts cease, the robot brakes within these limits and then holds its posture.
+    Position servos follow trajectories and streamed positions directly, and accept no efforts.
 
     Args:
         plant: Simulation of the physics.
@@ -102,13 +102,13 @@ class SimulatedRobot:
         Args:
             time: Increasing times since the start, shape (K,) [s].
             q: Positions, shape (K, n) [rad or m].
-            v: Velocities, shape (K, n); the last one zero.
-            a: Accelerations, shape (K, n).
+            v: Velocities, shape (K, n) [rad/s or m/s]; the last one zero.
+            a: Accelerations, shape (K, n) [rad/s^2 or m/s^2].
             delay_s: Time until the start [s]; negative: the trajectory has already begun.
 
         Raises:
-            SignalError: The trajectory isn't finite, its time doesn't increase, or it ends in
-                motion.
+            SignalError: The trajectory is not finite, its time does not increase, or it does not
+                end at rest.
         """
         t = np.asarray(time, float) + self.plant.time + delay_s
         q, v, a = (np.asarray(x, float) for x in (q, v, a))
@@ -193,7 +193,7 @@ class SimulatedRobot:
         return self.plant.step(self.plant.limited(self.plant.servo_effort(*self._desired(t))))
 
     def advance(self, duration_s: float) -> Measurement:
-        """Advance simulated time, and measure at its end."""
+        """Advance simulated time, and measure at the end of the interval."""
         end = self.plant.time + duration_s - 1e-9
         sample = self._step()
         while self.plant.time < end:

@@ -26,8 +26,8 @@ class PlantSample:
     Attributes:
         time: Simulated time [s].
         q: Joint positions, shape (n,) [rad or m].
-        v: Joint velocities, shape (n,).
-        a: Joint accelerations, shape (n,).
+        v: Joint velocities, shape (n,) [rad/s or m/s].
+        a: Joint accelerations, shape (n,) [rad/s^2 or m/s^2].
         effort: Applied joint efforts, shape (n,) [N m].
         wrench: Wrench that the sensor exerts on its load side, in the sensor frame, shape (6,) [N,
             N m].
@@ -87,7 +87,7 @@ class MujocoStepper:
 
         Args:
             q: Positions, shape (n,) [rad or m].
-            v: Velocities, shape (n,); None: at rest.
+            v: Velocities, shape (n,) [rad/s or m/s]; None: at rest.
         """
         mujoco.mj_resetData(self.mj_model, self.mj_data)
         self.mj_data.qpos[:] = np.asarray(q, dtype=float)

@@ -184,6 +184,6 @@ class EffortModel(Protocol):
         """Settings of the preprocessing: cut-off frequencies, and the definition of motion."""
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array | None]:
-        """Return the efforts at the stamps of the recording by the identified and by the nominal
-        model, each of shape (K, n).
+        """Return the efforts predicted by the identified and by the nominal model at the stamps of
+        the recording, each of shape (K, n).
         """

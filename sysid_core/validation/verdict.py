@@ -217,7 +217,7 @@ def judge_predictions(
     """Return a verdict on the accuracy of the predicted efforts.
 
     Args:
-        predictions: Predictions of recordings; those at standstill are left out.
+        predictions: Predictions of recordings; those at standstill are omitted.
         which: Name of the group of recordings, for the message.
         fitted: Unexplained share of variance in the fitted recordings, for comparison; None: none.
     """
@@ -245,7 +245,7 @@ def unexplained(predictions: Sequence[Prediction]) -> float:
     """Return the unexplained share of the variance of the efforts during motion, over all runs and
     joints.
 
-    Only frequencies below the cut-off of the fit count; joints are weighted by their efforts.
+    Only frequencies below the cut-off of the fit are used; joints are weighted by their efforts.
     """
     left = spread = 0.0
     for p in predictions:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input data of an identification: location and reading of recordings, robot, drives, and their faults."""
+"""Input data of an identification: recordings, robot and drives, which are read and checked for
+faults.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,7 @@ def load_recording(
             else f"'{path}' is a table and needs a column map.",
             remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
             if folder
-            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
+            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes a template.",
         )
     return read_table(path, columns)
 
@@ -102,14 +104,14 @@ def samples_key(run: Recording) -> str:
 
 
 def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> None:
-    """Raise an error if a validation recording was used in the fit, whatever its file name.
+    """Raise an error if a validation recording was used in the fit, even under another file name.
 
     Args:
         judging: Recordings used for validation.
         fitted: Sources of the fitted recordings, by `samples_key`.
 
     Raises:
-        EstimationError: A recording was used in the fit; the first one is named.
+        EstimationError: A recording was used in the fit; the message contains the first one.
     """
     for run in judging:
         source = fitted.get(samples_key(run))
@@ -133,10 +135,10 @@ def _read_loop_bag(
     Args:
         path: rosbag2 folder or file.
         chain: The mechanism.
-        effort_kind: As in `read_bag`.
+        effort_kind: Kind of the efforts, as in `read_bag`.
 
     Raises:
-        SignalError: No bag, or joints are missing.
+        SignalError: There is no bag, or joints are missing.
     """
     driven = read_bag(path, joints=chain.actuated, effort_kind=effort_kind)
     if not chain.measured:
@@ -163,7 +165,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     torques.
 
     Args:
-        model: The robot.
+        model: Robot model.
         columns: Column map with drive data; None: efforts are torques.
         gains: True if the gains must be known.
 
@@ -281,7 +283,7 @@ class ArmData:
         faults.
 
         Raises:
-            SysIdError: A file can't be read, or a recording doesn't fit the robot.
+            SysIdError: A file cannot be read, or a recording does not belong to the robot.
         """
         progress(Step.READING)
         columns = None if settings.columns is None else ColumnMap.load(settings.columns)
@@ -352,7 +354,7 @@ def chain_of(robot: str, loops: str) -> DrivenRobot:
     """Return the closed chain of a loops file, as a robot of its driven joints.
 
     Args:
-        robot: URDF; empty or equal to `loops`: the one that the loops file names.
+        robot: URDF; if empty or equal to `loops`, the URDF given in the loops file.
         loops: Loops file, name of a reference robot with loops, or `mimic`.
     """
     return DrivenRobot.of(load_closed_chain(loops, None if robot in ("", loops) else robot))

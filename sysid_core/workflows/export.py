@@ -85,14 +85,17 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         SysIdError: The result is not that of an arm, or files are missing or have changed.
     """
     result = RESULT.read_json(folder / "result.json")
+    if not (folder / "parameters.yaml").is_file():
+        servos = (folder / "servos.yaml").is_file()
+        raise EstimationError(
+            f"'{folder}' has no parameters.yaml: only results of `sysid identify` can be exported.",
+            remedy=f"Export the servos: sysid servos export {folder} --out FILE.xml."
+            if servos
+            else "Give a folder that `sysid identify` wrote; a payload is exported with its arm: --payload DIR.",
+        )
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not (isinstance(inputs, dict) and inputs.get("options")):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
-    if not (folder / "parameters.yaml").is_file():
-        raise EstimationError(
-            f"'{folder}' has no parameters.yaml: only results of `sysid identify` can be exported.",
-            remedy="Give a folder that `sysid identify` wrote.",
-        )
     try:
         files = tuple(_found(file, data) for file in inputs["files"])
         places = {

@@ -102,8 +102,8 @@ class IdentifiedArm:
         return self.data.gain_sd
 
     def errors(self) -> list[tuple[str, float, float, bool]]:
-        """For each run: name, relative effort error of the description and of the result, and
-        whether it was fitted.
+        """For each run: name, relative effort errors of the description and of the result, and True
+        if it was fitted.
         """
         return [
             (
@@ -158,7 +158,7 @@ class IdentifiedArm:
         }
 
     def write(self, folder: Path | str) -> tuple[str, ...]:
-        """Write estimate, parameters, result, report and URDF; returns the names of the files."""
+        """Write estimate, parameters, result, report and URDF, and return the names of the files."""
         folder = Path(folder)
         files = [*self._write_values(folder), "result.json", "report.html"]
         if isinstance(self.fit, ArmFit):
@@ -178,7 +178,8 @@ class IdentifiedArm:
         save_and_list(report, folder / "report.html")
         (folder / URDF).unlink(missing_ok=True)  # of another result
         if self.description is not None:
-            write_text(folder / URDF, self.description.xml)
+            places = mesh_places(self.inputs.get("robot", ""))
+            write_text(folder / URDF, self.description.in_folder(folder, places))
             files.append(URDF)
         if isinstance(self.fit, ArmFit) and self.fit.loaded is not None:
             path = folder / "columns.yaml"
@@ -193,8 +194,8 @@ class IdentifiedArm:
         return "estimate.yaml", "parameters.yaml"
 
     def exported(self, folder: Path | str, targets: Sequence[Target]) -> IdentifiedArm:
-        """Write the robot in other formats beside a result, with a proof; inaccurate files cause
-        warnings in the verdict.
+        """Write the robot in other formats to the folder of a result, with a proof; inaccurate
+        files cause warnings in the verdict.
 
         Args:
             folder: Result folder, completed by `write`.
@@ -343,9 +344,9 @@ def _write_columns(
     """Write a column map with the estimated gains, for further recordings of this robot.
 
     Args:
-        columns: The user's column map, if any.
+        columns: Column map of the user; None: none.
         loaded: Result with the gains and their standard deviations.
-        run: Where there was no map, what it says of joints and efforts is written.
+        run: Recording whose joints and efforts are written if there was no map.
         path: Path of the new map.
     """
     drives = loaded.identification.friction.drives

@@ -55,7 +55,7 @@ def _placed(name: str, value: Any) -> Any:
 
 
 def _files_in(name: str, value: Any) -> list[Path]:
-    """Files that an option names."""
+    """Files given by an option."""
     if isinstance(value, list):
         return [path for one in value for path in _files_in(name, one)]
     if isinstance(value, Mapping):

@@ -15,6 +15,7 @@ import numpy as np
 from sysid_core.errors import ExcitationError
 from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
+from sysid_core.files import FileKind
 from sysid_core.planning import (
     MotionChecker,
     Trajectory,
@@ -80,7 +81,7 @@ def plan(
 
     Raises:
         SysIdError: The robot is unknown, settings contradict each other, or no motion respects the
-            limits, which are named.
+            limits; the message lists them.
     """
     common = settings.common
     model = (
@@ -156,7 +157,7 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     et al. 2022) and the errors of an ordinary sensor, without knowledge of the shape.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Frame of the sensor.
         trajectory: The motion.
     """
@@ -228,15 +229,13 @@ def _read_postures(path: Path, joint_names: tuple[str, ...]) -> list[list[float]
     Raises:
         ExcitationError: The file cannot be read, or a joint or number is missing.
     """
+    remedy = f"Write a first line {','.join(joint_names)} and a row for each posture."
+    kind = FileKind("table of postures", remedy, ExcitationError)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        rows = csv.DictReader(kind.read_text(path).splitlines())
         return [[float(row[name]) for name in joint_names] for row in rows]
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as err:
-        raise ExcitationError(
-            f"'{path}' holds no postures: {type(err).__name__} {err}.",
-            remedy=f"Write a first line {','.join(joint_names)} and a row for each posture.",
-        ) from err
+    except (csv.Error, KeyError, TypeError, ValueError) as err:
+        raise kind.refusal(path, f"it holds no postures ({type(err).__name__} {err})") from err
 
 
 def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned:

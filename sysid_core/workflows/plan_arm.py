@@ -44,7 +44,7 @@ def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
 
 
 def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
-    """Unknown parameters of the plan, with the knowledge from earlier data."""
+    """Parameters to be estimated, with the information from earlier data."""
     _refuse_fingers(model)
     sd = (
         numbers(settings.effort_sd, (1, model.nv), "--effort-sd", ExcitationError)
@@ -99,7 +99,7 @@ def _refuse_fingers(model: RobotModel) -> None:
     name the options that lock them.
 
     Raises:
-        ExcitationError: The robot has joints of a gripper, or wheels; the error names them.
+        ExcitationError: The robot has joints of a gripper, or wheels; the message lists them.
     """
     fingers = [
         name for name in model.joint_names if any(word in name.lower() for word in HELD_STILL)
@@ -139,13 +139,13 @@ def _known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -
     """Unknown parameters after the information of an earlier file is used.
 
     Args:
-        unknowns: Before.
-        path: `estimate.yaml` (its covariance counts), a trajectory that was played, or a recording
-            (the information of the motion in it counts).
+        unknowns: Unknown parameters before the file is used.
+        path: `estimate.yaml`, whose covariance is used; or an executed trajectory or a recording,
+            of whose motion the information is used.
         columns: Column map, for recordings that are tables.
 
     Raises:
-        ExcitationError: It is nothing of these, or about other parameters.
+        ExcitationError: The file is none of these, or contains other parameters.
     """
     model = unknowns.model
     if path.suffix in (".yaml", ".yml") and not path.is_dir():
@@ -173,12 +173,12 @@ def _known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -
 def _planned_motion(
     found: ArmPlan, unknowns: Unknowns, series: str, others: Mapping[str, Trajectory]
 ) -> Planned:
-    """Plan in the form in which it is shown and written.
+    """Plan with the texts and figures for display and files.
 
     Args:
-        found: The motion and what it will show.
-        unknowns: What was to be known.
-        series: The series in words.
+        found: Planned motion with its expected accuracy.
+        unknowns: Parameters to be estimated.
+        series: Description of the series.
         others: Further motions, by name of their file.
     """
     expectation = found.expectation

@@ -71,7 +71,7 @@ class PlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FastPlanSettings(PlanSettings):
-    """Settings of fast motions, which use nearly the whole velocity limits."""
+    """Settings of fast motions, whose velocities nearly reach the limits."""
 
     velocity_share: float = 0.9
 
@@ -91,14 +91,14 @@ class ArmPlanSettings:
         target: For --criterion target: base parameters to be estimated accurately, or a trajectory
             whose torques are to be predicted accurately.
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
-        effort_sd: Standard deviation of the efforts' noise, one for all or one per joint separated
-            by commas [N m]; default: 1 % of the limits.
+        effort_sd: Standard deviation of the noise of the efforts, one for all joints or one per
+            joint separated by commas [N m]; default: 1 % of the limits.
         after: Earlier data about the parameters: estimate.yaml, an executed trajectory, or a recording. The
             motion excites the parameters that are still uncertain. May be repeated.
         columns: Column map of recordings given by --after.
         validation: Also plan a different motion for validation.
-        candidates: Number of random start motions.
-        starts: Number of start motions that are optimised.
+        candidates: Number of random motions, the best of which become the initial motions.
+        starts: Number of initial motions from which the optimisation starts.
         iterations: Number of iterations of each optimisation.
         workers: Number of processes on this machine; 0: one per core.
         still: Duration of each phase at rest [s].
@@ -208,8 +208,8 @@ class SequentialPlanSettings:
         candidates: Number of random postures per joint.
         start: Start and end posture, one number per joint separated by commas [rad or m].
         friction: Friction terms to be estimated, as in `sysid identify`.
-        link_torque: Torque measurement on the link side, so that torques of joints at rest are used
-            too.
+        link_torque: Torque measurement on the link side, so that the torques of joints at rest are
+            also used.
         common: Options of all planners: sampling rate, robot and limits.
     """
 
@@ -253,7 +253,7 @@ class LoopsPlanSettings:
     """Settings of motions of a closed chain's driven joints; the others follow.
 
     Attributes:
-        urdf: URDF file, if the loops file names none.
+        urdf: URDF file, if the loops file does not contain one.
         motions: Number of motions, planned in sequence.
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.

@@ -80,14 +80,14 @@ class ServoSettings:
     """Settings of the identification of position servos from files.
 
     Attributes:
-        files: Options that name the recordings.
+        files: Options that describe the recordings.
         robot: URDF file, or a robot of example-robot-data.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
             3.14159,0,0 for a robot on the ceiling.
         gain: JOINT=K: known stiffness K of the joint's servo [N m/rad]; may be repeated.
-        ground: Height of the table above the origin of the base [m]; default: estimated if the motions
-            show it.
+        ground: Height of the table above the origin of the base [m]; default: estimated if the
+            robot touched the table.
         stops: JOINT=LOW:HIGH: mechanical stops of a joint [rad], either may be left out; may be
             repeated; default: estimated if the motions show them.
         unseen: Held-out motions, simulated in the report; may be repeated.
@@ -208,7 +208,7 @@ def identify_servos(
         phase: Function called with the name of each phase of the fit.
 
     Raises:
-        SysIdError: A file can't be read, or recordings don't fit the robot.
+        SysIdError: A file cannot be read, or a recording does not belong to the robot.
     """
     from sysid_core.servos import identify_servos as identify
     from sysid_core.servos import replay

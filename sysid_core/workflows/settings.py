@@ -37,7 +37,8 @@ class SequentialSettings:
     """Settings that only `--method sequential` uses.
 
     Attributes:
-        plan: With --method sequential: the executed motion, a file of `sysid plan sequential`.
+        plan: With --method sequential: trajectory of the executed motion, from `sysid plan
+            sequential`.
         unexcited: With --method sequential: minimal constants that the motion does not excite are
             refused ('refuse') or keep their URDF values ('prior').
     """
@@ -139,8 +140,9 @@ class TorqueWeighingSettings:
         target_torque: Columns FIRST-LAST of the controller's model torques.
         friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
         shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
-        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
-        size: Radius of a ball as large as the payload [m].
+        reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
+            of the frame [m].
+        size: Radius of a ball of about the size of the payload [m].
         rate_hz: Sampling rate for the fit [Hz].
         motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].
         effort_kind: Kind of the efforts, if the bag does not declare it.
@@ -240,8 +242,9 @@ class TableSettings:
         wrench_columns: Wrench columns of a table: six, force then torque, separated by commas.
         joint_columns: Position columns of a table, in the order of the robot's joints.
         pose_columns: Pose columns of a table without a robot: the sensor in a base frame with z
-            upwards, as x,y,z and a quaternion or rotation vector, or the quaternion alone.
-        rotation: Format of the rotation columns: auto, xyzw, wxyz, rotvec, rpy.
+            upwards, as x,y,z and a rotation, the rotation alone (quaternion or 3x3 matrix), or a
+            4x4 matrix.
+        rotation: Format of the rotation columns: auto, xyzw, wxyz, rotvec, rpy, matrix.
         time_column: Time column of a table.
         rate: Sampling rate of a table without a time column [rows/s].
         still: Table of static postures, one per row.
@@ -272,7 +275,7 @@ class WeighSettings:
         shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
             0.5 (approximate) for a typed shape.
         sensor_robot: Options that describe the robot and the force-torque sensor.
-        table: Options that name the columns of a table.
+        table: Options that describe the columns of a table.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
         sensor: Quality of the sensor: ordinary, or calibrated (gains, delay, axes).
         calibration: Sensor calibration from an earlier tare.

@@ -39,9 +39,11 @@ class Tared:
         calibration: Calibration: bias, noise, tool and delay.
         full: Calibration of gains, mounting, gravity and drift; None: not requested.
         kept: Stored calibration whose bias was estimated again; None: new calibration.
-        change: Change of the stored calibration's bias, shape (6,) [N, N m]; None: none stored.
+        change: Change of the bias since the stored calibration, shape (6,) [N, N m]; None: no
+            stored calibration.
         remarks: Assumptions and findings, one sentence each.
-        no_delay: Reason why the wrench's delay is unknown; empty if known or not requested.
+        no_delay: Reason why the delay of the wrench is unknown; empty if it is known or was not
+            requested.
     """
 
     calibration: SensorCalibration

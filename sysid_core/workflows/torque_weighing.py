@@ -138,7 +138,7 @@ def weigh_by_torques(
         progress: Function called with each step.
 
     Raises:
-        SysIdError: A file can't be read, or recordings don't fit the robot.
+        SysIdError: A file cannot be read, or a recording does not belong to the robot.
     """
     progress(Step.READING)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)

@@ -130,7 +130,7 @@ def validate_runs(found: Identification, runs: Sequence[Recording]) -> Validated
         runs: Held-out recordings.
 
     Raises:
-        SysIdError: A recording doesn't fit the robot.
+        SysIdError: A recording does not belong to the robot.
     """
     predictions = [_predict(found, run) for run in runs]
     verdict = judge_predictions(predictions, "these runs", None)

@@ -81,7 +81,7 @@ class Weighed:
     """Identified payload with its verdict.
 
     Attributes:
-        estimate: The ten parameters about the sensor's origin, with covariance.
+        estimate: Estimate of the ten parameters about the origin of the sensor, with covariance.
         verdict: Verdict on whether the payload may be sent to a controller.
     """
 
@@ -93,7 +93,7 @@ class Weighed:
         """Mass, centre of mass, and inertia about the centre of mass, with standard deviations.
 
         Raises:
-            EstimationError: The mass isn't positive.
+            EstimationError: The mass is not positive.
         """
         return PayloadSummary.of(self.estimate)
 
@@ -105,7 +105,7 @@ class WeighedRecording(Weighed):
     Attributes:
         recording: Path of the recording.
         run: Recorded streams.
-        model: The robot.
+        model: Robot model.
         weighing: Result of the default estimator (MAP).
         method: Name of the requested method.
         others: Estimates of the other methods, by method name.
@@ -314,7 +314,7 @@ def which_part(
 
 
 def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
-    """Declared sign and axes of the wrench, as far as they are given."""
+    """Declared sign and axes of the wrench; AUTO if they are not declared."""
     sign, axes = settings.sensor_robot.wrench_sign, settings.table.wrench_axes
     return (
         WrenchSign.named(sign, "The wrench's sign", SignalError),

@@ -39,10 +39,11 @@ class Outcome(Generic[Item, Result]):
     """Result or error of one item.
 
     Attributes:
-        item: It.
+        item: Item that was processed.
         result: Return value of the function; None if it failed.
-        error: Exception of the function, or of its worker's end; None if it returned.
-        lost: True if the worker died, so that another try may succeed.
+        error: Exception of the function, or the error that its worker ended; None if the function
+            returned.
+        lost: True if the worker ended, so that another attempt may succeed.
     """
 
     item: Item
@@ -51,10 +52,10 @@ class Outcome(Generic[Item, Result]):
     lost: bool = False
 
     def unwrap(self) -> Result:
-        """Return the result of the item; or raise its error.
+        """Return the result of the item, or raise its error.
 
         Raises:
-            BaseException: The function raised it.
+            BaseException: Exception that the function raised.
         """
         if self.error is not None:
             raise self.error
@@ -65,19 +66,19 @@ class Engine:
     """Context manager that applies a function to many items.
 
     With one worker and no cluster, everything runs in this process without Dask. Otherwise the
-    scheduler of Dask distributes the items, and repeats those of a worker that dies.
+    scheduler of Dask distributes the items, and repeats those of a worker that ended.
 
     Args:
-        workers: Processes on this machine; 0: one for each core, or this one where Dask isn't
-            installed.
+        workers: Number of processes on this machine; 0: one for each core, or only this process if
+            Dask is not installed.
         cluster: Address of the user's own scheduler (`tcp://host:8786`, on Kubernetes, Slurm, SSH);
-            "": what `DASK_SCHEDULER_ADDRESS` says, or else processes on this machine. On a
-            cluster, robot_sysid has to be installed where its workers run.
-        memory: Limit of each process on this machine, such as `2GiB`: one above it is ended and
-            its item given to another.
+            "": value of `DASK_SCHEDULER_ADDRESS`, or else processes on this machine. On a cluster,
+            robot_sysid must be installed where the workers run.
+        memory: Memory limit of each process on this machine, such as `2GiB`. A process above this
+            limit is ended, and another one repeats its item.
 
     Raises:
-        BatchError: Dask isn't installed, or the scheduler doesn't answer.
+        BatchError: Dask is not installed, or the scheduler does not answer.
 
     Examples:
         >>> with Engine(workers=1) as engine:
@@ -161,11 +162,11 @@ class Engine:
         """Yield the outcomes of all items, in the order of completion.
 
         At most a few items per worker are sent at a time, so that memory does not depend on their
-        number. Each costs the Dask scheduler some milliseconds.
+        number. Each item takes some milliseconds of the Dask scheduler.
 
         Args:
-            function: Importable where the workers run.
-            items: Small; they are sent there.
+            function: Function that the workers can import.
+            items: Arguments of the function; they are sent to the workers and should be small.
         """
         if self._client is None:
             for item in items:

@@ -85,7 +85,7 @@ class Rows:
     file.
 
     Args:
-        folder: Made when the first rows are written.
+        folder: Folder of the files; it is created with the first rows.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -95,7 +95,7 @@ class Rows:
         """Add rows; missing fields are null.
 
         Raises:
-            BatchError: A field that no row has.
+            BatchError: A row has an unknown field.
         """
         if not rows:
             return None
@@ -116,10 +116,10 @@ class Rows:
         """Return all rows as a `pyarrow.Table`, in the order in which they were written.
 
         Args:
-            columns: Only these.
+            columns: Names of the columns to read.
 
         Raises:
-            BatchError: A file is cut, isn't Parquet, or holds other columns.
+            BatchError: A file is truncated, is not Parquet, or has other columns.
         """
         pa = _arrow()
         files = sorted(self.folder.glob("part-*.parquet"))
@@ -139,7 +139,8 @@ class Rows:
         """Return the rows as mappings; if a job was repeated, only its last row.
 
         Args:
-            columns: Only these, and `job`, `parameter`, `outcome`; default: all.
+            columns: Names of the columns to read, besides `job`, `parameter` and `outcome`;
+                default: all.
             wanted: Function that selects the parameters whose rows are kept in memory; None: all.
         """
         names = tuple(dict.fromkeys((*columns, *_NEEDED))) if columns else tuple(FIELDS)
@@ -166,9 +167,9 @@ class RowWriter:
     """Writer that collects rows and appends them every few seconds, and at the end.
 
     Args:
-        rows: Where they go.
-        seconds: Longest time that rows wait.
-        count: Most rows that wait.
+        rows: Dataset to which rows are appended.
+        seconds: Longest time before rows are written [s].
+        count: Largest number of rows that are not written yet.
     """
 
     def __init__(self, rows: Rows, *, seconds: float = 5.0, count: int = 5000) -> None:

@@ -18,9 +18,10 @@ class Job(Generic[Item]):
     """Unit of work with a key and a function.
 
     Attributes:
-        key: The same for the same work, whenever and wherever it is done.
+        key: Identifier of the work; equal work has an equal key at any time and on any machine.
         item: Argument of the function.
-        known: Fields of the job's rows that are set even after a failure: recording, robot, tool.
+        known: Fields of the rows of the job that are set even if the job fails: recording, robot,
+            tool.
     """
 
     key: str
@@ -37,9 +38,9 @@ class Progress:
         skipped: Number of jobs kept from an earlier run.
         total: Total number of jobs; 0: unknown.
         failed: Number of jobs without numbers in their rows.
-        seconds: Time so far [s].
-        left: Expected time that is left [s]; NaN at first.
-        worst: The last reason why a job failed.
+        seconds: Elapsed time [s].
+        left: Expected remaining time [s]; NaN at the start.
+        worst: Reason of the last failure.
     """
 
     done: int
@@ -67,13 +68,13 @@ def run_jobs(
     `rows` contains the finished work; `resume` omits it in the next run.
 
     Args:
-        engine: Where the work is done.
-        function: Function from an item to its rows, without `job` and the fields in the job's
+        engine: Engine that executes the jobs.
+        function: Function that returns the rows of an item, without `job` and the fields in
             `known`.
-        jobs: May be a generator: only a few are held at a time.
-        rows: Where results go.
-        total: Number of jobs, for the expected time.
-        resume: True to leave out jobs that already have rows.
+        jobs: Jobs to run; with a generator, only a few of them are in memory at the same time.
+        rows: Dataset to which the results are appended.
+        total: Number of jobs, for the expected remaining time.
+        resume: True to omit jobs that already have rows.
         progress: Function called after every job.
     """
     before = rows.done() if resume else set()
@@ -135,8 +136,8 @@ def remaining(done: int, total: int, begun: float) -> float:
     """Return the expected remaining time [s] at the present rate; NaN at the start.
 
     Args:
-        done: Items.
+        done: Number of completed jobs.
         total: Number of jobs.
-        begun: `time.monotonic()` at the beginning.
+        begun: Value of `time.monotonic()` at the start.
     """
     return (time.monotonic() - begun) / done * (total - done) if done else float("nan")

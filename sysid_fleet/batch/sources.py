@@ -21,7 +21,8 @@ class Source:
 
     Attributes:
         address: Path, or address such as `s3://bucket/night.mcap`.
-        stamp: Changes when the recording does: its size with its entity tag or time of change.
+        stamp: Size of the recording with its entity tag or time of modification; it changes with
+            the recording.
     """
 
     address: str
@@ -37,11 +38,11 @@ def find_sources(places: Sequence[str]) -> Iterator[Source]:
     """Yield all recordings below the given addresses, each once, in the order of their addresses.
 
     Args:
-        places: Files, folders (searched through), patterns with `*`; local, or of any storage that
-            fsspec knows (`s3://`, `gs://`, `az://`, `sftp://`).
+        places: Files, folders (searched recursively), and patterns with `*`; local, or in a storage
+            that fsspec supports (`s3://`, `gs://`, `az://`, `sftp://`).
 
     Raises:
-        BatchError: There are no recordings, or the storage is unknown.
+        BatchError: There are no recordings, or the storage is not supported.
     """
     seen: set[str] = set()
     for place in places:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes as processes: their selection, parameters, start, monitoring and end."""
+"""Selection, parameterisation, start, monitoring and termination of the nodes as processes."""
 
 from sysid_nodes.bringup.config import find_config, read_config
 from sysid_nodes.bringup.graph import (

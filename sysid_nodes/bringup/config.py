@@ -15,6 +15,7 @@ from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
 from sysid_nodes.computed_torque_controller import ComputedTorqueControllerConfig
 from sysid_nodes.data_logger import DataLoggerConfig
 from sysid_nodes.estimator import EstimatorConfig
+from sysid_nodes.explorer import ExplorerConfig
 from sysid_nodes.lifecycle import CommonConfig, check
 from sysid_nodes.payload_bridge import PayloadBridgeConfig
 from sysid_nodes.runner import RunnerConfig
@@ -52,6 +53,7 @@ SCHEMAS = {
     "payload_bridge": PayloadBridgeConfig,
     CONTROLLER: ComputedTorqueControllerConfig,
     "runner": RunnerConfig,
+    "explorer": ExplorerConfig,
 }
 
 
@@ -61,15 +63,15 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
 
     The file has `topics` (topic names of the robot), `common` (parameters of every node, such as
     `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
-    `computed_torque_controller` and `runner` are started only if they have a section. A ROS
-    parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of
+    `computed_torque_controller`, `runner` and `explorer` are started only if they have a section. A
+    ROS parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of
     the nodes.
 
     Args:
         path: The YAML file.
         namespace: Prefix of all nodes' names and of relative topics; bags and results go to folders
             of this name.
-        common: Parameters of every node that win over the file's.
+        common: Parameters for all nodes, which override those in the file.
 
     Raises:
         SysIdError: An unknown section, topic or parameter, or a value of the wrong kind.
@@ -92,13 +94,13 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
 
 
 def _checked(schema: type, name: str, value: Any) -> Any:
-    """Checked value of a parameter of a node, or of a parameter that every node has."""
+    """Checked value of a parameter of one node, or of a parameter that all nodes have."""
     own = name in {field.name for field in dataclasses.fields(schema)}
     return check(schema if own else CommonConfig, name, value)
 
 
 def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
-    """Require that the bags and results of two robots go to different folders."""
+    """Raise an error unless each robot writes its bags and results to a folder of its own."""
     defaults = {field.name: field.default for field in dataclasses.fields(schema)}
     if namespace and "directory" in defaults:
         folder = Path(values.get("directory", defaults["directory"]))
@@ -106,7 +108,7 @@ def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
 
 
 def _read(path: Path) -> _File:
-    """Content of a bringup file, checked against its schema; ROS parameter files are accepted, too."""
+    """Content of a bringup file, checked against its schema; ROS parameter files are also accepted."""
     raw = _FILE.read_yaml(path)
     if not isinstance(raw, dict) or not any(
         isinstance(section, dict) and _ROS in section for section in raw.values()
@@ -135,3 +137,4 @@ class _File(FileSchema):
     payload_bridge: dict[str, Any] | None = None
     computed_torque_controller: dict[str, Any] | None = None
     runner: dict[str, Any] | None = None
+    explorer: dict[str, Any] | None = None

@@ -31,9 +31,9 @@ class NodeSpec:
     Attributes:
         executable: Module of `sysid_nodes`, and name for `ros2 run robot_sysid`.
         name: Node name.
-        namespace: "" or such as "left_arm".
-        parameters: Name to value.
-        remappings: Mapping from a topic or action name to another.
+        namespace: Namespace of the node, such as "left_arm"; "" for none.
+        parameters: Parameter values by name.
+        remappings: New name by the original name of a topic or an action.
     """
 
     executable: str
@@ -50,8 +50,8 @@ def bringup_graph(
 
     Args:
         parameters: Parameters of each node, by its name.
-        namespace: Namespace of all nodes; two robots live in one graph in two namespaces.
-        topics: The robot's names of those in `TOPICS`, where they are others.
+        namespace: Namespace of all nodes; each robot in a ROS graph needs a namespace of its own.
+        topics: Topic names of the robot by the names in `TOPICS`; only those that differ.
     """
     remappings = {name: topic for name, topic in topics.items() if name != topic}
     return tuple(
@@ -76,7 +76,8 @@ def demo_graph(
         executor: Parameters of `trajectory_executor`.
         logger: Parameters of `data_logger`.
         estimator: Parameters of `estimator`.
-        controller: Parameters of `computed_torque_controller`; None: the robot's own controls it.
+        controller: Parameters of `computed_torque_controller`; None: the robot's own controller is
+            used.
     """
     parameters = {
         "simulated_robot": robot or {},
@@ -90,7 +91,7 @@ def demo_graph(
 
 
 def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """Return a copy of the nodes that uses the clock of the simulated robot, which waits for late
+    """Return a copy of the nodes that use the clock of the simulated robot, which waits for late
     nodes.
 
     On a computer that is too slow for real time, all nodes are slowed down alike.
@@ -133,7 +134,7 @@ def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[Li
 
     Args:
         specs: Specifications of the nodes to start.
-        respawn: Start a node that ends by itself again; nothing moves on a start.
+        respawn: Restart a node that ends by itself; a restart moves nothing.
     """
     from launch_ros.actions import LifecycleNode  # not where nodes start as plain processes
 

@@ -72,10 +72,10 @@ class NodeProcesses:
 
     Args:
         specs: Specifications of the nodes to start.
-        log_directory: Where each node's output goes, `<name>.log`; `<namespace>_<name>.log` of a
-            second one of a name.
-        environment: Environment of the child processes; default: that of this process.
-        start: Starts a process, as `start_process` does.
+        log_directory: Folder for the output of each node, in `<name>.log`; if two nodes have the
+            same name, the second one writes `<namespace>_<name>.log`.
+        environment: Environment variables of the child processes; default: those of this process.
+        start: Function that starts a process, such as `start_process`.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class NodeProcesses:
                 )
 
     def stop(self, timeout_s: float = 10.0) -> dict[str, int]:
-        """Interrupt all nodes, wait for them, then kill those that still run.
+        """Interrupt all nodes, wait for their end, then kill those that still run.
 
         Returns:
             Exit status per node.
@@ -140,7 +140,7 @@ def running(
     environment: Mapping[str, str] | None = None,
     start: Start = start_process,
 ) -> Iterator[NodeProcesses]:
-    """Start nodes, and end them at the end of the `with` block."""
+    """Start nodes, and stop them at the end of the `with` block."""
     nodes = NodeProcesses(specs, log_directory, environment, start)
     try:
         yield nodes

@@ -38,12 +38,12 @@ _STATES = {"mass": {PayloadEstimate.MASS_KNOWN, *_COM}, "com": _COM, "inertia": 
 
 
 class PayloadKnown:
-    """Test that the payload estimate of the current motion is known far enough: mass, COM or
-    inertia.
+    """Test whether the payload estimate of the current motion is accurate enough in its mass,
+    centre of mass or inertia.
 
     Args:
-        client: Follows the topic.
-        topic: Topic of the running payload.
+        client: Client that follows the topic.
+        topic: Topic of the running payload estimate.
         until: "mass", "com" or "inertia".
     """
 
@@ -60,7 +60,7 @@ class PayloadKnown:
 
 
 def bring_up(config: Path | None, out: Path, *, namespace: str = "") -> int:
-    """Start the nodes and stay until interrupted."""
+    """Start the nodes and wait until interrupted."""
     if config is None:
         raise SysIdError(
             "A bringup needs a robot description.",
@@ -84,11 +84,12 @@ def bring_up(config: Path | None, out: Path, *, namespace: str = "") -> int:
 
 
 def _startable(config: Path, namespace: str) -> tuple[NodeSpec, ...]:
-    """Nodes of a bringup file, after a check that their requirements are met (the errors go to the
+    """Nodes of a bringup file, after a check of their requirements (errors are shown in the
     terminal).
 
     Raises:
-        SysIdError: The file can't be used, or the messages of the robot's controller are missing.
+        SysIdError: The file is invalid, or the message types of the robot's controller are not
+            installed.
     """
     specs = read_config(find_config(config), namespace=namespace)
     if any(spec.parameters.get("command_mode") == CommandMode.FOLLOW for spec in specs):
@@ -110,10 +111,11 @@ class RunOptions:
         out: Folder for bag, results and logs.
         namespace: Namespace of the nodes.
         slow: Speed of the first pass as a share of the plan's; 0: no first pass.
-        method: Estimator of `~/identify`, for plans that aren't of a payload.
-        calibration: Calibration file of the sensor; None: that of the bringup file, otherwise the tare
-            postures of the plan.
-        until: Stop as soon as "mass", "com" or "inertia" is known; "": execute the whole motion.
+        method: Estimator of `~/identify`, for plans that are not payload motions.
+        calibration: Calibration file of the sensor; None: the file named in the bringup file, or
+            else the tare postures of the plan.
+        until: Stop as soon as "mass", "com" or "inertia" is accurate enough; "": execute the whole
+            motion.
     """
 
     out: Path
@@ -134,13 +136,13 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         confirm: Function that asks a person before anything moves; False ends the run.
 
     Returns:
-        Exit status: 0 when all is done, 1 when it was declined.
+        Exit status: 0 after a complete run, 1 if the person declined it.
 
     Raises:
         SysIdError: The plan is unsafe, a node ended, the motion was aborted, or there is no result.
     """
     console, out = Console(), options.out.resolve()
-    file = (plan / "trajectory.npz" if plan.is_dir() else plan).resolve()
+    file = Path(os.path.realpath(plan / "trajectory.npz" if plan.is_dir() else plan))
     trajectory = Trajectory.load(file)
     out.mkdir(parents=True, exist_ok=True)
     weighing = any(segment.label == _OSCILLATION for segment in trajectory.segments)
@@ -181,14 +183,14 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
 
 
 def require_usable_efforts(specs: Sequence[NodeSpec]) -> None:
-    """Refuse efforts that can't identify an arm, before it moves.
+    """Refuse efforts from which an arm cannot be identified, before it moves.
 
     Args:
         specs: Nodes of the run.
 
     Raises:
-        SysIdError: The kind of the efforts is not declared, or they are currents of drives with
-            unknown gains.
+        SysIdError: The kind of the efforts is not declared, or they are motor currents and the
+            gains of the drives are unknown.
     """
     logger, estimator = (_parameters(specs, name) for name in ("data_logger", "estimator"))
     columns, kind = estimator.get("columns", ""), EffortKind(logger.get("effort_kind", "unknown"))
@@ -215,10 +217,10 @@ def weighed_again(specs: Sequence[NodeSpec], bag: Path, folder: Path) -> str:
     Args:
         specs: Nodes of the run.
         bag: Recording.
-        folder: Output folder, as of `sysid payload --out`.
+        folder: Output folder, with the same files as from `sysid payload --out`.
 
     Returns:
-        Sentence with the report, or with the reason why there is none.
+        Sentence with the path of the report, or with the reason why there is none.
     """
     p = _parameters(specs, "estimator")
     given = {
@@ -260,9 +262,7 @@ def _question(trajectory: Trajectory, slow: float) -> str:
 def _for_this_run(
     specs: tuple[NodeSpec, ...], out: Path, file: Path, calibration: Path | None
 ) -> tuple[NodeSpec, ...]:
-    """Copy of the nodes that writes all files to the folder of this run, and may play only its
-    plan.
-    """
+    """Copy of the nodes that write all files to the folder of this run, and may play only its plan."""
     kept = {} if calibration is None else {"calibration": str(calibration.resolve())}
     folders: dict[str, dict[str, Any]] = {
         "data_logger": {"directory": str(out)},

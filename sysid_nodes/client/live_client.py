@@ -22,13 +22,14 @@ from sysid_nodes.client.node_client import NodeClient
 
 
 class LiveClient(NodeClient):
-    """Client that calls the nodes of this package."""
+    """Client of the nodes of this package."""
 
     def start_recording(self, path: str) -> str:
         """Start a bag of the data logger, as soon as joint states arrive.
 
         Args:
-            path: Where, below the logger's folder; empty: a name of its own.
+            path: Path of the bag below the folder of the data logger; empty: a name with date and
+                time.
         """
         self.flowing = False
 
@@ -59,9 +60,10 @@ class LiveClient(NodeClient):
         Args:
             trajectory_file: Path of a file written by `sysid plan`, below the executor's folders.
             on_feedback: Function that is called with the executor's feedback.
-            timeout_s: Patience [s].
-            speed_scale: Share of the plan's speed.
-            enough: True ends the motion early, by the executor's own smooth stop.
+            timeout_s: Longest time to wait for the end of the motion [s].
+            speed_scale: Fraction of the planned speed.
+            enough: Function that returns True to end the motion early, with the smooth stop of the
+                executor.
 
         Raises:
             LiveError: The motion was refused or aborted; the message is that of the executor.
@@ -83,7 +85,7 @@ class LiveClient(NodeClient):
         """Let the executor check a trajectory without playing it.
 
         Raises:
-            LiveError: A check failed; the message names it.
+            LiveError: A check failed; the message states which one.
         """
         goal = ExecuteTrajectory.Goal(
             trajectory_file=_in_full(trajectory_file), speed_scale=1.0, check_only=True
@@ -113,7 +115,7 @@ def execute_watched(
     enough: Callable[[], bool] = lambda: False,
     describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
 ) -> Any:
-    """Execute a trajectory, show its progress, and return the executor's result.
+    """Execute a trajectory, show its progress, and return the result of the executor.
 
     Raises:
         LiveError: The motion was refused or aborted; the message is that of the executor.
@@ -141,12 +143,12 @@ def execute_watched(
 def live_client(
     namespace: str = "", check: Callable[[], None] = lambda: None, *, sim_time: bool = False
 ) -> Iterator[LiveClient]:
-    """Provide a client of the nodes; signal handlers remain those of Python.
+    """Provide a client of the nodes; the signal handlers of Python stay in place.
 
     Args:
         namespace: Namespace of the nodes.
         check: Function that is called while waiting; it raises an error if something else failed.
-        sim_time: True for the time of /clock, as the nodes use.
+        sim_time: True if the nodes take their time from /clock.
     """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     client = LiveClient(namespace, check, sim_time)
@@ -158,8 +160,8 @@ def live_client(
 
 
 def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
-    """Return the empty shared-memory ports of Fast DDS, left by a process that was killed while
-    creating them.
+    """Return the empty files of shared-memory ports of Fast DDS whose process was killed while it
+    created them.
 
     A process that opens such a port waits forever.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of nodes with waits, topics, services and actions."""
+"""Client of the topics, services and actions of nodes."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class NodeClient:
         namespace: Namespace of the nodes, "" for none.
         check: Function that is called while waiting; it raises an error if something else failed
             (such as a node that ended).
-        sim_time: True for the time of /clock, as the nodes use.
+        sim_time: True if the nodes take their time from /clock.
 
     Attributes:
-        patience: Every limit is this many times longer, for slow machines.
+        patience: Factor of all timeouts, larger than 1 for slow computers.
     """
 
     def __init__(
@@ -87,7 +87,9 @@ class NodeClient:
         self.node.create_subscription(message_type, topic, store, LATCHED)
 
     def wait_for(self, topic: str, timeout_s: float = 20.0) -> Any:
-        """Return the last message of a followed topic; wait for the first one."""
+        """Return the last message of a followed topic, and wait for the first one if none has
+        arrived.
+        """
         self.wait_until(lambda: topic in self.latest, timeout_s, f"a message on {topic}")
         return self.latest[topic]
 
@@ -137,7 +139,7 @@ class NodeClient:
             goal: Goal of the action.
             on_feedback: Function that is called with each feedback.
             timeout_s: Longest time until the end of the goal [s].
-            enough: True ends it early by cancelling, which is no fault then.
+            enough: Function that returns True to cancel the goal early; this is not an error.
 
         Raises:
             LiveError: The goal was refused, aborted or not completed in time; the message is that

@@ -20,13 +20,13 @@ def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, forc
 
     Args:
         path: Path of the URDF to write.
-        topic: Where the robot publishes its description.
+        topic: Topic on which the robot publishes its description.
         namespace: Namespace of a relative topic.
         timeout_s: Longest time to wait for the message [s].
-        force: Replace a file that is there.
+        force: Replace an existing file.
 
     Raises:
-        SysIdError: Nobody publishes one, it is no URDF, or the file exists.
+        SysIdError: No description was published, it is not a URDF, or the file exists.
     """
     if path.exists() and not force:
         raise SysIdError(f"'{path}' exists.", remedy="Give another name, or --force.")

@@ -69,8 +69,7 @@ class ComputedTorqueControllerConfig:
     )
 
     def chain_of(self, model: RobotModel) -> ClosedChain:
-        """Return the mechanism with nominal parameters, those of the URDF and of the file of the
-        loops.
+        """Return the mechanism with the nominal parameters of the URDF and of the loops file.
 
         Raises:
             SysIdError: The loops file doesn't fit the robot.
@@ -78,8 +77,8 @@ class ComputedTorqueControllerConfig:
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 
     def set_point_limits(self, chain: ClosedChain) -> SetPointLimits:
-        """Return the limits of the set points of a mechanism: those of its description, and
-        continuity.
+        """Return the limits of the set points: those of the robot description, and those of their
+        steps.
         """
         columns, model = chain.actuated_columns, chain.model
         lower, upper = model.position_limits
@@ -98,7 +97,8 @@ class ComputedTorqueControllerConfig:
 
         Args:
             chain: Mechanism with loops.
-            simulated_time: True if time comes as clock messages, which other messages may overtake.
+            simulated_time: True if time is taken from /clock, whose messages may arrive after other
+                messages with later stamps.
         """
         timing = ControllerTiming(
             setpoint_timeout=self.setpoint_timeout_s,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfer of identified parameters to the controller."""
+"""Identified parameters that the controller can use."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ class IdentifiedParameters:
 
     Args:
         nominal: The mechanism with its nominal parameters.
-        factor: Largest ratio of its gravity torques to the nominal ones.
+        factor: Largest accepted ratio of the identified to the nominal gravity torques.
 
     Attributes:
-        offered: The mechanism with the estimate's parameters; None: there is nothing new.
+        offered: Mechanism with the parameters of an estimate that has not been used yet; None: no
+            new estimate.
     """
 
     def __init__(self, nominal: ClosedChain, factor: float) -> None:
@@ -41,8 +42,8 @@ class IdentifiedParameters:
         """Store an estimate for later use; payload estimates are ignored.
 
         Raises:
-            SysIdError: It is another robot's, malformed, not finite, not physically consistent,
-                or its torques are far from the nominal ones.
+            SysIdError: The estimate belongs to another robot, is malformed, is not finite, is not
+                physically consistent, or its gravity torques differ too much from the nominal ones.
         """
         if message.model != "robot":
             return
@@ -68,11 +69,11 @@ class IdentifiedParameters:
         """Set the stored parameters in the controller.
 
         Args:
-            controller: Controller that uses the parameters; it changes them only at rest.
-            now: The clock [s].
+            controller: Controller that uses the parameters; it accepts new ones only at rest.
+            now: Current time [s].
 
         Raises:
-            SysIdError: Nothing is offered, or the robot moves.
+            SysIdError: There is no new estimate, or the robot moves.
         """
         if self.offered is None:
             raise SysIdError(

@@ -44,7 +44,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._listens = False  # to set points
 
     def configure(self) -> None:
-        """Create the topics and the service; the robot description may arrive later."""
+        """Create topics and service; the robot description may arrive later."""
         self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", 10)
         self._state = self.create_publisher(String, "~/parameters_in_use", LATCHED)
         self.create_service(Trigger, "~/use_identified", self._on_use)
@@ -62,6 +62,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         )
         ahead = self.controller.timing.ahead
         self._state_gate = ClockGate("joint_states", oldest=c.state_timeout_s, ahead=ahead)
+        self.clocks.watch(self._set_points.gate, self._state_gate)
         self._report(ParameterSource.NOMINAL)
 
     def activate(self) -> None:

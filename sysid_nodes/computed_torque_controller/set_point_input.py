@@ -17,7 +17,7 @@ class SetPointInput:
 
     Args:
         controller: Controller that follows the set points.
-        limits: Limits of the set points that it accepts.
+        limits: Limits of the accepted set points.
         publishers: Function that returns the number of publishers of set points (rclpy's
             EventsExecutor doesn't tell the sender).
     """
@@ -39,7 +39,7 @@ class SetPointInput:
 
         Args:
             message: Message whose last point is the set point.
-            now_ns: The clock [ns].
+            now_ns: Current time [ns].
 
         Raises:
             SysIdError: The set point is refused.
@@ -48,7 +48,7 @@ class SetPointInput:
             raise SetPointError(
                 SetPointFault.SECOND_PUBLISHER,
                 "Two nodes publish set points: both are ignored.",
-                remedy="End one of the two nodes: `ros2 topic info -v` names both.",
+                remedy="End one of the two nodes: `ros2 topic info -v` lists both.",
             )
         names = self._controller.chain.actuated
         _, q, v, a = conversions.trajectory_arrays(message, names)

@@ -76,12 +76,11 @@ def message_from_estimate(
     Args:
         estimate: Identified parameters.
         stamp_ns: Time of the computation [ns].
-        valid_from_ns: Stamp of the first sample that it rests on [ns].
+        valid_from_ns: Stamp of the first sample used in the estimate [ns].
         frame: Frame of the values.
         reference_point: Point about which inertias are stated, in words.
         model: Kind of the modelled system: "robot" or "payload".
-        robot: Robot to which the estimate belongs, or which carries the payload; None: that of the
-            estimate.
+        robot: Identified robot, or robot that carries the payload; None: the robot of the estimate.
     """
     known = estimate.physically_consistent
     out = InertialEstimate(
@@ -146,7 +145,9 @@ def estimate_from_message(message: InertialEstimate) -> Estimate:
 
 
 def inertia_message(mass: float, com: ArrayLike, inertia: ArrayLike) -> Inertia:
-    """Message from mass [kg], centre of mass (3,) [m] and inertia about it (3, 3) [kg m^2]."""
+    """Message from mass [kg], centre of mass (3,) [m], and inertia about the centre of mass (3, 3)
+    [kg m^2].
+    """
     I = np.asarray(inertia, dtype=float)  # noqa: E741
     ixx, ixy, ixz, iyy, iyz, izz = (float(x) for x in I[np.triu_indices(3)])
     return Inertia(

@@ -17,7 +17,7 @@ def interface(name: str) -> Any:
     """Return the class of a message, service or action, by a name such as `ur_msgs/srv/SetPayload`.
 
     Raises:
-        InterfaceError: The package isn't there, or has no such interface.
+        InterfaceError: The package is not installed, or has no interface of this name.
     """
     package, _, rest = name.partition("/")
     kind, _, word = rest.partition("/")

@@ -45,13 +45,13 @@ def columns_of(names: Sequence[str], available: Sequence[str], what: str) -> lis
     Args:
         names: Joint names of the robot, n of them.
         available: Names in the message, in any order; may contain further joints.
-        what: The message's name, for the error.
+        what: Name of the message, for the error message.
 
     Returns:
-        n indices into the message's arrays.
+        n indices into the arrays of the message.
 
     Raises:
-        SignalError: A joint is missing, or the message names one twice.
+        SignalError: A joint is missing, or occurs twice in the message.
     """
     index = {name: i for i, name in enumerate(available)}
     missing = [name for name in names if name not in index]
@@ -73,14 +73,15 @@ def joint_arrays_from_message(
     """Return the positions, velocities and efforts of a message, in the order of `names`.
 
     Args:
-        message: May hold other joints too, in any order.
+        message: Message with these joints, in any order; it may contain further joints.
         names: Joint names, n of them.
 
     Returns:
-        q (n,), v (n,) or None, effort (n,) or None where the message has none.
+        q (n,); v (n,) and effort (n,), each None if the message does not contain it.
 
     Raises:
-        SignalError: A joint is missing, or the arrays' lengths don't fit the names.
+        SignalError: A joint is missing, or the lengths of the arrays differ from the number of
+            names.
     """
     k = columns_of(names, message.name, "joint_states")
 
@@ -109,7 +110,7 @@ def filtered_arrays(
     deviations, (3, n).
 
     Raises:
-        SignalError: A joint is missing, or an array hasn't one entry per name.
+        SignalError: A joint is missing, or an array does not have one entry per name.
     """
     k = columns_of(names, message.name, "data_logger/filtered")
     rows = (
@@ -151,7 +152,8 @@ def vector3(values: ArrayLike) -> Vector3:
 def message_from_trajectory(trajectory: Trajectory, *, start_ns: int = 0) -> JointTrajectory:
     """Create a message with position, velocity and acceleration of every sample of a trajectory.
 
-    A joint_trajectory_controller then interpolates quintics; the end is at rest.
+    A joint_trajectory_controller then interpolates with quintic polynomials. The motion ends at
+    rest.
     """
     out = JointTrajectory(joint_names=list(trajectory.joint_names))
     if start_ns:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live filters: joint states and wrenches are counted, filtered, published, and copied to standard
-messages for plotters.
+"""Live filters: joint states and wrenches are counted, filtered and published, also as standard
+messages for plotting tools.
 """
 
 from __future__ import annotations
@@ -59,14 +59,15 @@ class DataLoggerConfig:
 
 
 class Mirrored:
-    """Pair of publishers: a filtered topic, and a copy in a standard message at `~/plain/<name>`.
+    """Two publishers: one of a filtered topic, and one of the same data as a standard message on
+    `~/plain/<name>`.
 
     Args:
-        node: Node that publishes.
-        rich: Our message type.
-        topic: Name of the topic.
-        plain: A standard message type.
-        name: Name of the mirror.
+        node: Node that owns the publishers.
+        rich: Message type of this package.
+        topic: Name of the filtered topic.
+        plain: Standard message type.
+        name: Last part of the name of the topic with standard messages.
     """
 
     def __init__(self, node: Node, rich: type, topic: str, plain: type, name: str) -> None:
@@ -75,7 +76,9 @@ class Mirrored:
         self._listened = False
 
     def send(self, data: bytes, mirror: Callable[[], bytes]) -> None:
-        """Publish serialised messages; `mirror` makes the standard message if it has subscribers."""
+        """Publish serialised messages; `mirror` is called to create the standard message if that
+        has subscribers.
+        """
         self._rich.publish(data)
         if self._listened:
             self._plain.publish(mirror())
@@ -92,16 +95,16 @@ class LiveFiltering:
     """Filters of the joints and the sensor of one robot.
 
     Args:
-        effort_kind: Kind of the efforts, sent with the states.
-        max_gap_s: Longer gaps start the filters again.
-        stale_s: Longer silence is stale.
-        send_joints: Function of a `FilteredJointState` and of a function that makes its plain
-            mirror.
-        send_wrench: The same of a `FilteredWrench`.
+        effort_kind: Kind of the efforts, published with the states.
+        max_gap_s: Gap between samples after which the filters restart [s].
+        stale_s: Time without messages after which a stream is stale [s].
+        send_joints: Function that publishes a `FilteredJointState`; its second argument is a
+            function that creates the standard message.
+        send_wrench: The same function for a `FilteredWrench`.
 
     Attributes:
-        joints, wrench: Monitors of the streams.
-        others: Joints of other drivers on the robot's topic.
+        joints, wrench: Monitors of the two streams.
+        others: Joints of other drivers that publish on the same topic.
         last_joints_ns: Arrival time of the last state of this robot [ns]; 0 before the first.
     """
 
@@ -135,7 +138,7 @@ class LiveFiltering:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Joints of the robot, as soon as it is known."""
+        """Joints of the robot; empty until the robot is known."""
         return self._names
 
     def use_joints(self, names: Sequence[str]) -> None:
@@ -158,7 +161,7 @@ class LiveFiltering:
         """Filter and publish a joint state.
 
         Raises:
-            SysIdError: It can't be read, or lacks joints of the robot.
+            SysIdError: The message is invalid, or lacks joints of the robot.
         """
         if self._reader is None:  # no robot yet, but the driver lives
             self.last_joints_ns = now_ns
@@ -170,7 +173,7 @@ class LiveFiltering:
                 self.others = list(layout.names)
                 return
             self.last_joints_ns = now_ns
-            stamp = self.gates["joint_states"].take(layout.stamp_ns(data), now_ns)
+            stamp = self.gates["joint_states"].take(layout.stamp_ns(data), now_ns, layout.names[0])
             sample = self._joint_filter.update(stamp, *self._reader.arrays(layout, data))
         except SysIdError:
             self.joints.add(stamp, now_ns, valid=False)
@@ -190,7 +193,7 @@ class LiveFiltering:
         """Filter and publish a wrench.
 
         Raises:
-            SysIdError: It can't be read.
+            SysIdError: The message is invalid.
         """
         layout = self._wrench_reader.layout(data)
         stamp = self.gates["wrench"].take(layout.stamp_ns(data), now_ns, layout.frame)

@@ -25,7 +25,7 @@ _SWITCH_S = 0.0005  # the writing thread gives way so soon
 
 
 class DataLoggerNode(ManagedNode):
-    """Node that filters live streams, records raw ones, and counts all messages."""
+    """Node that filters live streams, records the raw streams, and counts all messages."""
 
     Config = DataLoggerConfig
 
@@ -48,11 +48,12 @@ class DataLoggerNode(ManagedNode):
             send_joints=self._joints.send,
             send_wrench=self._wrench.send,
         )
+        self.clocks.watch(*self.filtering.gates.values())
         self.recorder = Recorder(self, self.filtering, self._topics, self._targets)
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Filter the joints of this robot."""
+        """Start to filter the joints of this robot."""
         if self.recorder is not None:
             self.recorder.description = model.urdf_xml
         self.filtering.use_joints(model.joint_names)
@@ -117,11 +118,6 @@ class DataLoggerNode(ManagedNode):
         text = "no joint_states" if stale else "receiving"
         if stale and others:
             text = f"joint_states has only {others}, the robot has {names}"
-        ahead = [gate.words for gate in self.filtering.gates.values() if gate.words]
-        if ahead and not self.common.use_sim_time:
-            self.health.say("clocks", WARN, "; ".join(ahead))
-        else:
-            self.health.forget("clocks")
         self.diagnose(
             WARN if stale else OK,
             text,
@@ -134,7 +130,7 @@ def _topic_and_type(text: str) -> tuple[str, str]:
     """Topic and type of the position targets; "" if none are to be recorded.
 
     Raises:
-        ParameterError: It has another form, or the type isn't installed.
+        ParameterError: The text has another form, or the message type is not installed.
     """
     topic, kind, *more = [*text.split(), "", ""]
     if any(more) or bool(topic) != bool(kind):

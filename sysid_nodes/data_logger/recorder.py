@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bag of the data logger, written by a separate thread so that a slow disk does not delay the
-filters; services to start, stop, mark and tare.
+"""Bag of the data logger, and the services to start, stop, mark and tare. A separate thread writes
+the bag, so that a slow disk does not delay the filters.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class BagRecording:
     Args:
         path: Folder to create.
         topics: Message types by topic name.
-        latched: Topics whose last message a late joiner gets.
+        latched: Topics whose last message is sent to late subscribers.
         custom_data: Key-value pairs for the bag, as in `BagWriter`.
         chunk_bytes: Size of a chunk [bytes], as in `BagWriter`.
 
     Attributes:
         path: Requested path.
-        failure: Reason why nothing is written any more; None without a failure.
+        failure: Reason why writing has stopped; None without a failure.
 
     Raises:
-        SysIdError: The folder exists or can't be created, a type isn't known.
+        SysIdError: The folder exists or cannot be created, or a message type is unknown.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class BagRecording:
         """Write the remaining messages, the index and the metadata.
 
         Raises:
-            SysIdError: Not everything could be written.
+            SysIdError: Some messages could not be written.
         """
         self._open = False
         self._thread.join()
@@ -129,14 +129,14 @@ class Recorder:
     """Current bag of the data logger, with the services that control it.
 
     Args:
-        node: Logger node, whose parameters determine place and form of the bag.
-        filtering: Begins anew with each bag.
-        topics: Full names of the topics in `TYPES`, and of that of position targets.
-        targets: Name and type of the latter; ("", "") where none are recorded.
+        node: Node of the data logger, whose parameters determine folder and chunk size of the bag.
+        filtering: Live filters, which restart with each bag.
+        topics: Full names of the topics in `TYPES` and of the topic of position targets.
+        targets: Name and type of the topic of position targets; ("", "") if none are recorded.
 
     Attributes:
-        bag: The running one, or None.
-        description: URDF to record.
+        bag: Current bag; None if nothing is recorded.
+        description: URDF that is stored in the bag.
     """
 
     def __init__(
@@ -165,7 +165,9 @@ class Recorder:
 
     @property
     def progress(self) -> dict[str, object]:
-        """Path, messages, seconds and bytes of the current bag; empty if there is none."""
+        """Path, number of messages, duration [s] and size [bytes] of the current bag; empty if
+        there is none.
+        """
         if self.bag is None:
             return {}
         seconds = (self._node.now_ns() - self._began_ns) * 1e-9
@@ -206,7 +208,7 @@ class Recorder:
         if self.bag is None:
             return
         if self.bag.failure is not None:
-            self.close("it can't be written")
+            self.close("it cannot be written")
             return
         now, stale_s = self._node.now_ns(), self._node.config.stale_s
         # Of the time in which this node was held up itself, little counts: messages may be waiting.
@@ -257,7 +259,9 @@ class Recorder:
         return response
 
     def _of_targets(self) -> dict[str, str]:
-        """Metadata of recorded position targets, such as joint names, which their messages lack."""
+        """Metadata of recorded position targets, such as the joint names, which the messages do not
+        contain.
+        """
         if not self._targets:
             return {}
         joints = " ".join(self._filtering.names)
@@ -282,7 +286,7 @@ class Recorder:
             response.message = "Nothing is being recorded: call ~/start first."
             return response
         response.path, response.messages = self.bag.path, self.bag.count
-        response.message = self.close("asked to")
+        response.message = self.close("on request")
         response.success = not response.message
         return response
 

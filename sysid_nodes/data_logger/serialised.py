@@ -32,7 +32,9 @@ Array = NDArray[Any]
 
 
 class _Layouts:
-    """Byte layouts seen on a topic, the last one first (arm and gripper may share a topic)."""
+    """Byte layouts of the messages on a topic, the latest first (arm and gripper may publish on the
+    same topic).
+    """
 
     def __init__(self, find: Callable[[bytes], Layout]) -> None:
         self._find = find
@@ -103,10 +105,10 @@ class Template:
     """Serialised message of which only the stamp and some float64 fields change.
 
     Args:
-        store: Message types.
+        store: Store of the message types.
         type_name: Message type, such as `sensor_msgs/msg/JointState`.
-        make: Function that makes the message from its fields.
-        counts: Values of each field.
+        make: Function that creates the message from its fields.
+        counts: Number of values of each field.
     """
 
     def __init__(

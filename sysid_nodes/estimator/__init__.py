@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node that identifies: components for payload, arm, and residual torques."""
+"""Estimator node with its components for payload, arm and residual torques."""
 
 from sysid_nodes.estimator.config import EstimatorConfig
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of a recording on request; the workflow runs in a separate process."""
+"""Identification from a recording on request, in a separate process."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class IdentificationJob:
     """Running identification; its process ends with the node, even if the node is killed.
 
     Args:
-        request: Goal of the action.
-        model: The robot whose description the node has.
+        request: Goal of the action `~/identify`.
+        model: Robot model of the node.
         recordings: Folder below which recordings, plans and loops files are.
-        directory: Folder below which a new one is made for estimate, result and report.
+        directory: Folder in which a new folder is created for estimate, result and report.
         columns: Column map with the gains of the drives; empty: none.
 
     Attributes:
         folder: Folder of the result.
-        of_servos: True if position servos are identified: by the method, or because the recording
-            has targets and no method is requested.
+        of_servos: True if position servos are identified, either because the method requires it, or
+            because the recording contains targets and no method is requested.
 
     Raises:
         SysIdError: A path is not permitted, does not exist, or would be overwritten.
@@ -205,12 +205,12 @@ _LONGEST_S = 3600.0
 class IdentificationComponent:
     """Server of `~/identify`, for one goal at a time; it publishes the results.
 
-    Parameters of links and drives go to `~/parameters`; of position servos, the text of servos.yaml to
-    `~/servos`, like the robot description on `robot_description`.
+    The parameters of links and drives are published on `~/parameters`. For position servos, the
+    text of servos.yaml is published on `~/servos`.
 
     Args:
         node: Estimator node.
-        residuals: Predicts by what was found last.
+        residuals: Publisher of residual torques, which uses the latest identified parameters.
     """
 
     def __init__(self, node: ManagedNode, residuals: TorqueResidualsComponent) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimator node: structural identifiability, running payload, identification on request."""
+"""Estimator node: structural identifiability, running payload estimation, identification on
+request.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ class EstimatorNode(ManagedNode):
 
     @property
     def latest(self) -> Estimate | None:
-        """Newest result: that of the identified robot, or that of the running payload."""
+        """Newest estimate, either of the robot or of the running payload."""
         both = (self._identification, self._payload)
         known = [part for part in both if part is not None and part.latest is not None]
         return max(known, key=lambda part: part.latest_ns).latest if known else None

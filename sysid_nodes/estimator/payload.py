@@ -52,8 +52,8 @@ class KeptCalibration:
 
     Args:
         node: Estimator node.
-        directory: Folder for the file.
-        frame: The sensor's frame.
+        directory: Folder of the file.
+        frame: Sensor frame.
         keep_s: Largest age of a stored tare that is used again [s]; sensors drift.
     """
 
@@ -101,10 +101,10 @@ class PayloadComponent:
     """Running payload estimation, if a sensor and a shape are configured.
 
     Args:
-        node: The estimator; its topics are made.
+        node: Estimator node, which owns the topics.
 
     Raises:
-        SysIdError: The shape or the calibration can't be used.
+        SysIdError: The shape or the calibration is invalid.
     """
 
     def __init__(self, node: ManagedNode) -> None:
@@ -119,6 +119,7 @@ class PayloadComponent:
         self._gates = {
             topic: ClockGate(topic, ahead=_KEPT_S) for topic in (_JOINTS, _WRENCH, _MARKS)
         }
+        node.clocks.watch(*self._gates.values())
         c = self.config
         self.wanted = bool(c.sensor_frame)
         if not self.wanted:
@@ -144,7 +145,7 @@ class PayloadComponent:
             self._sensor.got_robot(model)
 
     def _begin(self, model: RobotModel) -> None:
-        """Begin a session with a robot on which the mounting of the sensor is known."""
+        """Begin a session with a robot model that contains the sensor frame."""
         self._published, self.latest = 0, None
         kept = self._kept.load() if self._calibration is None else None
         online = OnlinePayload(self._shape, sensor=self._quality)
@@ -201,7 +202,9 @@ class PayloadComponent:
     # ---- results
 
     def _part(self) -> tuple[Reason, dict[str, float]]:
-        """Decision on the load of the newest samples, and the probabilities."""
+        """Decision which known load is held, from the newest samples, and the probability of each
+        load.
+        """
         assert self._parts is not None
         if self.session is None:
             raise EstimationError(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force-torque sensor of the estimator node: its place on the robot, its frame, its health."""
+"""Force-torque sensor of the estimator node: its mounting on the robot, its frame, and checks of
+its readings.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ class SensorComponent:
 
     Args:
         node: Estimator node.
-        mounted: Called with the robot that carries the sensor, as soon as it is known where, and
-            again when `tf_static` says something else.
+        mounted: Function that is called with the robot model including the sensor frame, as soon as
+            the mounting of the sensor is known, and again when `tf_static` changes it.
     """
 
     def __init__(self, node: ManagedNode, mounted: Callable[[RobotModel], None]) -> None:
@@ -57,7 +59,7 @@ class SensorComponent:
         (TF).
 
         Raises:
-            ModelError: The pose of the sensor is not given, or given more than once.
+            ModelError: The pose of the sensor is not given, or is given more than once.
         """
         self._bare, self._robot = model, None
         self._known.clear()
@@ -126,8 +128,8 @@ class SensorComponent:
             self._node.health.say("wrench frame", OK, remark)
 
     def look_where(self) -> None:
-        """Look up the frame of the wrench in `tf` if it is not a link; a tool may have been set on
-        the controller.
+        """Look up the frame of the wrench in `tf` if it is not a link, because a tool may have been
+        set on the robot's controller.
 
         A transform that waits for the joint state of its stamp is compared before a newer one is
         requested; otherwise joint states that arrive late would never reach the newest transform.
@@ -141,7 +143,7 @@ class SensorComponent:
         transform, (n,) each.
 
         Raises:
-            SignalError: The wrench's frame is elsewhere than the sensor.
+            SignalError: The frame of the wrench has another pose than the sensor.
         """
         self._place = self._place or self._moving.take()
         if self._place is None or stamp_ns < self._place[0] or self._robot is None:

@@ -43,7 +43,9 @@ class TorqueResidualsComponent:
         self._publisher = node.create_publisher(JointState, "~/torque_residuals", 10)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Predict the torques from the URDF of this robot, as soon as there is a subscriber."""
+        """Prepare the prediction of the torques from the URDF of this robot, as soon as there is a
+        subscriber.
+        """
         self._model, self._residuals = model, None
 
     def activate(self) -> None:
@@ -52,10 +54,11 @@ class TorqueResidualsComponent:
         self.node.create_timer(1.0, self._look_for_listeners)
 
     def use(self, folder: Path, model: RobotModel) -> None:
-        """Predict with the identified parameters; closed chains keep those of the URDF.
+        """Use the identified parameters for the prediction; closed chains keep the parameters of
+        the URDF.
 
         Args:
-            folder: Folder that `sysid identify` wrote.
+            folder: Output folder of `sysid identify`.
             model: Robot model.
         """
         from sysid_core.estimation.arm import Identification
@@ -87,7 +90,9 @@ class TorqueResidualsComponent:
         self._newest = data
 
     def _take(self) -> None:
-        """Keep the newest joint state; publish its residual at the rate of the payload estimate."""
+        """Store the newest joint state, and publish its residual at the rate of the payload
+        estimate.
+        """
         data, self._newest = self._newest, None
         if data is None or self._model is None:
             return

@@ -45,11 +45,11 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
     """Run a function in a separate thread while messages are processed.
 
     Args:
-        node: Node whose callbacks wait.
-        work: Function to run; its result or error is passed on.
+        node: Node whose messages are processed while the function runs.
+        work: Function to run; its result is returned, and its error is raised.
 
     Raises:
-        SysIdError: It takes too long.
+        SysIdError: The function takes too long.
     """
     out: dict[str, Any] = {}
 

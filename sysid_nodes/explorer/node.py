@@ -2,8 +2,8 @@
 """Explorer node: an experiment that ends when the requested accuracy is reached.
 
 The node plans motions, and requests the trajectory executor to check and play them; nothing moves
-without a goal that contains a token of `~/arm`. The node is not part of the usual set of nodes, and
-has to be started separately.
+without a goal that contains a token of `~/arm`. `sysid up` does not start this node; start it
+separately.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class ExplorerNode(ActionNode):
         super().__init__("explorer")
         self._motion = PlayedMotion()
         self._gate = ClockGate(_STATES, ahead=FRESH_S)  # else a state would be fresh for ever
+        self.clocks.watch(self._gate)
 
     def configure(self) -> None:
         """Create the clients of the executor's action and service."""

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 class PlayedMotion:
-    """Collector of filtered joint states between `begin` and `end`."""
+    """Collector of the filtered joint states between `begin` and `end`."""
 
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()

@@ -27,10 +27,10 @@ class Actions:
     No action is ever destroyed: the queue of rclpy's events executor holds what belongs to a
     waitable and frees it without Python's lock, so that a request to a server that has just been
     destroyed ends the process (segmentation fault, rclpy 9.1.2; see also ros2/rclpy#1644). A closed
-    server rejects goals; a goal under way still gets its result.
+    server rejects new goals; the current goal still gets its result.
 
     Args:
-        node: Node that owns the actions.
+        node: Node that owns the servers and clients.
     """
 
     def __init__(self, node: Node) -> None:
@@ -53,7 +53,7 @@ class Actions:
         Args:
             kind: Type of the action.
             name: Name of the action.
-            execute: Plays a goal; a coroutine function that awaits nothing but `Ended`.
+            execute: Coroutine function that executes a goal, and awaits nothing but `Ended`.
             goal: Function that decides whether a goal is accepted.
             cancel: Function that decides whether a goal may be cancelled.
         """
@@ -72,26 +72,27 @@ class Actions:
         return self._clients[kind, name]
 
     def close(self, keep: Collection[str]) -> None:
-        """Reject goals of all servers except the named ones."""
+        """Close all servers except the named ones; closed servers reject goals."""
         for name in self.open.difference(keep):
             self._servers[name].register_goal_callback(_reject)
         self.open &= set(keep)
 
 
 class SingleGoalAction:
-    """Action with one goal at a time; any failure ends the goal with its reason.
+    """Action with one goal at a time; a failure aborts the goal, and its reason is in the result.
 
     Args:
         node: Node that serves the action.
-        kind: Type of the action, whose result has `success`.
+        kind: Type of the action, whose result has a field `success`.
         name: Name of the action.
-        run: Plays a goal and returns its result; what it raises is a refusal or a failure.
-        failed: Makes the result of what was raised.
-        cancel: Function that is called when a cancel is requested.
+        run: Function that executes a goal and returns its result; an error that it raises counts as
+            a refusal or a failure.
+        failed: Function that creates the result from the raised error.
+        cancel: Function that is called when a client requests to cancel the goal.
 
     Attributes:
         accepting: True if goals are accepted.
-        goal: The goal under way, or None.
+        goal: Current goal, or None.
     """
 
     def __init__(

@@ -18,7 +18,8 @@ class ConfiguredNode(GuardedNode):
     """Node whose parameters are the fields of `Config`, a frozen dataclass of `parameter` fields.
 
     Attributes:
-        config: Configuration read when the node was configured, with live changes; None before.
+        config: Current configuration, read when the node was configured and updated by live
+            changes; None before.
         common: Parameters that every node has.
     """
 
@@ -48,7 +49,7 @@ class ConfiguredNode(GuardedNode):
         """Read the current parameters into `self.config`.
 
         Raises:
-            ParameterError: A value doesn't fit its field.
+            ParameterError: A value has the wrong type, or is out of range.
         """
         self.common = read(self, CommonConfig)
         self.config = read(self, self.Config)

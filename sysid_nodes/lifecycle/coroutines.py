@@ -22,7 +22,7 @@ class Ended:
     """Awaitable that waits until a future is done, and gives its result.
 
     Args:
-        future: Future of an executor, which then resumes the coroutine.
+        future: Future of an executor, which resumes the coroutine when the future is done.
     """
 
     def __init__(self, future: Future) -> None:
@@ -80,11 +80,11 @@ class CoroutineActionServer(ActionServer):
         node: Node that serves the action.
         kind: Type of the action.
         name: Name of the action.
-        play: Function that executes a goal, leaves it in a final state, and returns the result.
-        more: Further arguments of rclpy's server.
+        play: Function that executes a goal, sets its final state, and returns the result.
+        more: Further arguments of the action server of rclpy.
 
     Attributes:
-        play: Function that executes a goal, as given.
+        play: Function that executes a goal.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node that survives errors in callbacks: they are reported instead of raised."""
+"""Node that reports errors in callbacks instead of raising them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rclpy.timer import Timer
 from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
+from sysid_nodes.lifecycle.clocks import ClockWatch
 from sysid_nodes.lifecycle.coroutines import answer_later
 from sysid_nodes.lifecycle.health import Health
 from sysid_nodes.lifecycle.subscriptions import LossWatch
@@ -39,7 +40,8 @@ def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
 
     Args:
         callback: Callback of a subscription, timer or service.
-        report: Called with the error; returns what a caller of a service is answered.
+        report: Function that is called with the error, and returns the answer to the caller of a
+            service.
     """
     if inspect.iscoroutinefunction(callback):
 
@@ -75,13 +77,14 @@ _LOG_AGAIN_S = 5.0
 class GuardedNode(LifecycleNode):
     """Node in which an error of a callback becomes a throttled log message and a diagnostic.
 
-    Publishers and subscriptions have no event callbacks, and actions are never destroyed: see
-    `Actions` for what both would do to the process.
+    Publishers and subscriptions have no event callbacks, and actions are never destroyed, because
+    either could end the process (see `Actions`).
 
     Attributes:
         health: Diagnostics of the node.
         actions: Action servers and clients of the node.
         losses: Subscriptions whose lost messages are reported.
+        clocks: Gates whose clock offsets are reported.
     """
 
     def __init__(self, name: str) -> None:
@@ -90,6 +93,7 @@ class GuardedNode(LifecycleNode):
         self.health = Health(self)
         self.actions = Actions(self)
         self.losses = LossWatch(self)
+        self.clocks = ClockWatch(self)
 
     def create_publisher(self, msg_type: Any, topic: str, *a: Any, **k: Any) -> Any:
         """Create a publisher without event callbacks."""

@@ -28,8 +28,8 @@ class Health:
     """Diagnostics of a node as a list of aspects, each with level, problem and remedy.
 
     Args:
-        node: Node whose diagnostics are published; each status is called `<node>: <aspect>`, as by
-            diagnostic_updater.
+        node: Node whose diagnostics are published; each status has the name `<node>: <aspect>`, as
+            in diagnostic_updater.
     """
 
     def __init__(self, node: Node) -> None:

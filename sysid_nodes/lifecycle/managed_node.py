@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of all nodes: lifecycle, robot description, waits, detection of nodes with the same
-name.
+"""Base class of all nodes, with lifecycle, robot description, waits, and detection of other nodes
+with the same name.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class Entities:
-    """Record of the publishers, subscriptions, clients, services, timers and actions that a node
-    has now.
+    """Record of the current publishers, subscriptions, clients, services, timers and actions of a
+    node.
     """
 
     KINDS = ("publisher", "subscription", "client", "service", "timer")
@@ -88,7 +88,7 @@ class Waits:
         node: Node whose coroutines wait.
 
     Attributes:
-        timers: Timers of the waits under way; they outlive a deactivation.
+        timers: Timers of the current waits; they are kept when the node is deactivated.
     """
 
     def __init__(self, node: ManagedNode) -> None:
@@ -100,7 +100,8 @@ class Waits:
 
         Args:
             done: Function that returns True to end the waiting.
-            timeout_s: Longest time, on the steady clock [s]: simulated time may stand still, and begins with a jump.
+            timeout_s: Longest time on the steady clock [s]; simulated time is not used, because it
+                may stand still and begins with a jump.
         """
         node = self._node
         finished = Future(executor=node.executor)
@@ -148,14 +149,14 @@ class ManagedNode(ConfiguredNode):
         """Stop the work of the node, but keep its configuration."""
 
     def winding_down(self) -> bool:
-        """End running work after a request to stop; return True if more time is needed."""
+        """Finish the current work after a request to stop; return True if more time is needed."""
         return False
 
     def clean_up(self) -> None:
         """Release all resources; also called at shutdown."""
 
     def got_robot(self, model: RobotModel) -> None:
-        """Use a new robot description (callback); an error returns the node to the state
+        """Use a new robot description (callback); after an error the node returns to the state
         unconfigured.
         """
 

@@ -38,7 +38,7 @@ def parameter(
         description: Description of the parameter with its unit.
         minimum: Smallest value allowed.
         maximum: Largest value allowed.
-        choices: Words allowed, for text; those of an Enum are its values.
+        choices: Allowed words of a text parameter; for an Enum, its values.
         live: True if a change takes effect immediately; False: changes are refused while the node
             is configured.
     """
@@ -93,10 +93,11 @@ def check(schema: type, name: str, value: Any) -> Any:
     """Check a value against the type, range and choices of its field.
 
     Returns:
-        The value as ROS has it, but lists as tuples, and integers as floats where a float is meant.
+        The value, with lists converted to tuples, and integers to floats where the field is a
+        float.
 
     Raises:
-        ParameterError: The value does not belong to the type, range or choices of its field.
+        ParameterError: The value has another type, is out of range, or is none of the choices.
     """
     fields = {f.name: f for f in dataclasses.fields(schema)}
     if name not in fields:
@@ -147,7 +148,7 @@ def typed(schema: type, name: str, value: Any) -> Any:
     """Return the checked value of a parameter, as an Enum member where the field requires one.
 
     Raises:
-        ParameterError: The value does not belong to the type, range or choices of its field.
+        ParameterError: The value has another type, is out of range, or is none of the choices.
     """
     (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
     default = field.default
@@ -165,8 +166,8 @@ class CommonConfig:
     use_sim_time: bool = parameter(False, "Take the time from /clock.", live=True)
     joints: tuple[str, ...] = parameter(
         (),
-        "Joints of the description that move, names or patterns such as fr3_joint*; empty: those that"
-        " joint_states has. All others are held.",
+        "Joints of the description that move, as names or patterns such as fr3_joint*; empty: those in"
+        " joint_states. All others are locked.",
     )
     lock: tuple[str, ...] = parameter(
         (),
@@ -187,7 +188,8 @@ def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> An
     """Return the checked value of a parameter that a client wants to set.
 
     Raises:
-        ParameterError: It doesn't fit, or the parameter is structural and the node configured.
+        ParameterError: The value is invalid, or the parameter cannot be changed while the node is
+            configured.
     """
     (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
     if configured and not field.metadata["live"]:
@@ -219,7 +221,7 @@ def read(node: Node, schema: type[Config]) -> Config:
     """Return the configuration with the current parameters of a node.
 
     Raises:
-        ParameterError: A value doesn't fit its field.
+        ParameterError: A value has the wrong type, or is out of range.
     """
     return schema(
         **{

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source of a node's robot: a URDF file, a robot's name, or the topic `robot_description`.
+"""Source of the robot description of a node: a URDF file, the name of a robot, or the topic
+`robot_description`.
 
 Joints without measurements (fingers, rods) are locked. They are determined from the first joint
 states, unless the parameters `joints` and `lock` name them.
@@ -26,18 +27,18 @@ _PATIENCE_S = 2.0  # without any state the description alone counts, until state
 
 
 class RobotSource:
-    """Provides a node with its robot, and again after each change of the description or of the
-    measured joints.
+    """Source of the robot model of a node; the model is provided again after each change of the
+    description or of the measured joints.
 
     Args:
         node: Node that needs the robot.
         source: URDF file or name; empty: the topic `robot_description`.
-        got: Function that is called with the robot.
+        got: Function that is called with the robot model.
 
     Raises:
-        SysIdError: The file or name can't be used, or `got` doesn't like the robot in it. What
-            comes by the topic and can't be used is reported; where `got` doesn't like it, the
-            configuration is taken back.
+        SysIdError: The file or name is invalid, or `got` raises an error for its robot. An invalid
+            description from the topic is reported instead; if `got` raises an error for it, the
+            node returns to the state unconfigured.
     """
 
     def __init__(self, node: ManagedNode, source: str, got: Callable[[RobotModel], None]) -> None:
@@ -70,8 +71,8 @@ class RobotSource:
             self._decide()
 
     def _on_joints(self, message: JointState) -> None:
-        """Determine from the first joint states which joints are published together, and their
-        positions.
+        """Determine the joints that are published together, and their positions, from the first
+        joint states.
         """
         if self._described is None or len(message.name) != len(message.position):
             return
@@ -83,7 +84,7 @@ class RobotSource:
         self._positions.update(zip(message.name, message.position, strict=True))
 
     def _decide(self) -> None:
-        """Provide the robot as soon as it is clear which joints move."""
+        """Provide the robot model as soon as the moving joints are known."""
         if self._described is None:
             return
         now = time.monotonic()

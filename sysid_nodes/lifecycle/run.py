@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process of one node; it ends on a signal or with its parent."""
+"""Process of one node, which ends on a signal or with its parent process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def die_with_parent(parent: int) -> None:
     ignores SIGINT, and child processes inherit this.
 
     Args:
-        parent: Process that may have ended since the fork, before its end was watched.
+        parent: Parent process; it may have ended after the fork, before its end could be detected.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with contextlib.suppress(OSError, AttributeError):
@@ -63,8 +63,8 @@ def stop_flag() -> Iterator[Callable[[], bool]]:
 
 
 def _executor() -> Any:
-    """Events executor of rclpy, which takes a third of the processor time; only `spin_once` is
-    used, since `spin` hangs.
+    """Events executor of rclpy, which needs a third of the processor time of the default executor;
+    only `spin_once` is used, because `spin` hangs.
     """
     try:
         from rclpy.experimental.events_executor import EventsExecutor

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS of the topics of this package; subscriptions that adopt the QoS of the publisher, and count
-lost messages.
+"""QoS of the topics of this package, and subscriptions that adopt the QoS of the publisher and
+count lost messages.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ _PERIOD_S, _SHOWN_S = 1.0, 30.0  # between two looks at losses; how long they ar
 
 
 def offered_qos(publishers: list[Any], wanted: QoSProfile) -> QoSProfile:
-    """Return the QoS of a subscription: the wanted reliability, or the best that all publishers
-    offer, and their durability.
+    """Return the QoS of a subscription: the requested reliability, or the best one that all
+    publishers offer, and the durability of the publishers.
 
-    A latched topic is published on change: its last message must arrive, so that it is read reliably.
+    The subscription to a latched topic is reliable, because such a topic is published only on
+    change, and its last message must arrive.
     """
     profiles = [publisher.qos_profile for publisher in publishers]
     latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
@@ -65,8 +66,8 @@ class AdaptiveSubscription:
         message_type: Type of the topic.
         topic: Name of the topic.
         callback: Function that is called with each message, or with its bytes.
-        raw: Give bytes.
-        qos: Depth, and the reliability wanted.
+        raw: True to pass serialised messages (bytes) to the callback.
+        qos: QoS with the depth and the requested reliability.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class AdaptiveSubscription:
 
 
 class LossWatch:
-    """Counter of lost messages; asks DDS once a second and reports losses.
+    """Counter of lost messages, which asks DDS once a second and reports losses.
 
     The number of lost messages is polled, because an event callback for `message_lost` could end
     the process (see `Actions`).

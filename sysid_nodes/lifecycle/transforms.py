@@ -25,7 +25,7 @@ _PATIENCE_S = 3.0  # for a frame on tf; drivers send it many times a second
 
 
 class StaticTransforms:
-    """Subscriber of `tf_static` that stores all its frames.
+    """Subscriber of `tf_static` that stores the transforms of all frames.
 
     Args:
         node: Node that subscribes while it is configured.
@@ -48,7 +48,7 @@ class StaticTransforms:
 
     @property
     def all(self) -> tuple[StaticTransform, ...]:
-        """Transform of every frame to its parent."""
+        """Transform from every frame to its parent."""
         return tuple(StaticTransform.of(stamped) for stamped in self._stamped.values())
 
     @property
@@ -69,8 +69,8 @@ class StaticTransforms:
 
 
 class MovingTransform:
-    """Receiver of the next transform of one frame on `tf`; it subscribes for some seconds until the
-    transform arrives.
+    """Receiver of the next transform of one frame on `tf`; it subscribes until the transform
+    arrives, for at most some seconds.
 
     Args:
         node: Node that subscribes.
@@ -83,7 +83,7 @@ class MovingTransform:
         self._found: tuple[int, StaticTransform] | None = None  # stamp [ns]
 
     def look_for(self, child: str) -> None:
-        """Wait for a frame, from now on."""
+        """Start to wait for the transform of a frame."""
         self._child, self._found = child, None
         self._until = time.monotonic() + _PATIENCE_S
         if self._subscription is not None:

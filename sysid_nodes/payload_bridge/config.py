@@ -86,7 +86,7 @@ class PayloadBridgeConfig:
         """Return the state machine of proposals and of the controller's payload.
 
         Raises:
-            ParameterError: A body does not have ten parameters.
+            ParameterError: A body has a number of parameters other than ten.
         """
         for name in ("tool", "initial_payload"):
             if len(getattr(self, name)) not in (0, 10):
@@ -99,7 +99,7 @@ class PayloadBridgeConfig:
         return PayloadExchange(limits, self.patience_s, before)
 
     def require_sending(self) -> None:
-        """Raise an error if the parameters do not permit sending.
+        """Raise an error unless the parameters permit sending.
 
         Raises:
             NotTakenError: dry_run is on.
@@ -118,11 +118,11 @@ def payload_at_flange(
     model: RobotModel | None,
     now_s: float,
 ) -> ControllerPayload:
-    """Return the estimated payload plus the tool, about the origin of the flange frame.
+    """Return the sum of the estimated payload and the tool, about the origin of the flange frame.
 
     Raises:
-        SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't
-            finite.
+        SysIdError: There is no estimate, it is too old, the pose of its frame relative to the
+            flange is unknown, or a value is not finite.
     """
     if message is None:
         raise NotTakenError(

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types of vendors' packages that may not be installed; conversion of payloads to and from
-them.
-"""
+"""Conversion of payloads to and from the messages of vendors' packages, which may not be installed."""
 
 from __future__ import annotations
 
@@ -49,12 +47,13 @@ def payload_from_message(message: Any, path: str = "") -> ControllerPayload:
     """Return the payload from an `Inertia`, an `InertiaStamped`, or a field of another message.
 
     Args:
-        message: Any message.
-        path: Where in it, such as `inertia_load` of a FrankaRobotState; "" for itself.
+        message: Message of any type.
+        path: Field that contains the payload, such as `inertia_load` of a FrankaRobotState; "" for
+            the message itself.
 
     Raises:
-        InterfaceError: There is no such field, or it isn't an inertia.
-        ModelError: The numbers aren't finite.
+        InterfaceError: The message has no such field, or the field is not an inertia.
+        ModelError: A value is not finite.
     """
     part = message
     for field in path.split(".") if path else []:

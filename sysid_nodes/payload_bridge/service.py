@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of a vendor's payload service: calls it with a timeout, and reads the payload back."""
+"""Client of a vendor's payload service, which calls the service with a timeout and reads the
+payload back.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,9 @@ class VendorService:
 
     Args:
         node: Node that owns the client.
-        config: Names the vendor, the service and where the driver reports its payload.
-        group: Callbacks of this group may wait for each other.
+        config: Configuration with the vendor, the service, and the topic on which the driver
+            reports its payload.
+        group: Callback group whose callbacks may wait for each other.
 
     Raises:
         InterfaceError: The driver's interfaces aren't installed.
@@ -71,11 +74,12 @@ class VendorService:
         """Set the payload, and compare it with what the controller reports.
 
         Returns:
-            What happened, in words.
+            Result in words.
 
         Raises:
-            NotTakenError: No service, no answer, a refusal, or another payload read back.
-            ModelError: The service's layout is unknown.
+            NotTakenError: The service is missing, does not answer or refuses the payload, or the
+                controller reports another payload.
+            ModelError: The layout of the service request is unknown.
         """
         request = self.request(payload)
         if not await self._until(self.client.service_is_ready):

@@ -24,7 +24,7 @@ class BagPublisher(Node):
     """Publisher of the messages of a bag, with services `~/pause` and `~/step`.
 
     Args:
-        bag: Opened.
+        bag: Open bag.
         clock: True to publish `/clock`, for nodes with `use_sim_time`.
     """
 
@@ -67,7 +67,7 @@ class BagPublisher(Node):
         return {name: p.get_subscription_count() for name, p in self._topics.items()}
 
     def deaf(self, nodes: Collection[str]) -> list[str]:
-        """Return those of the given nodes, with or without namespace, that subscribe to none of the
+        """Return the given nodes (names with or without namespace) that subscribe to none of the
         topics.
         """
         listening = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replay of a bag: messages are published in their order and at their pace."""
+"""Replay of a bag: messages are published in the recorded order and at the recorded times."""
 
 from __future__ import annotations
 
@@ -72,13 +72,14 @@ def replay(
         rate: Speed of the replay; 1 is real time.
         start_s: Time in the bag at which the replay begins [s].
         loop: Begin again at the end.
-        clock: Publish `/clock`.
+        clock: True to publish `/clock`.
         wait_s: Longest time to wait for subscribers of joint states and wrenches [s].
-        listeners: Nodes that must listen; then nobody else is waited for.
+        listeners: Nodes whose subscriptions are awaited; if given, other subscribers are not
+            awaited.
         say: Function called with each message for the user, one sentence.
 
     Returns:
-        Messages sent.
+        Number of published messages.
 
     Raises:
         SignalError: The bag can't be read.
@@ -119,8 +120,8 @@ def _wait_for_listeners(
 ) -> None:
     """Wait until joint states and wrenches have subscribers, and all connections are complete.
 
-    Processes discover each other one by one, and seconds later if an announcement is lost; a
-    subscriber that has not been discovered yet would miss the beginning.
+    Processes discover each other one after the other, which takes some seconds if an announcement
+    is lost. A subscriber that has not been discovered would miss the first messages.
     """
     begin = changed = time.monotonic()
     known: object = None
@@ -142,8 +143,8 @@ class _Pace:
         node: Node with the services that pause and step.
         rate: Speed of the replay; 1 is real time.
         start_s: Time in the bag at which the replay begins [s].
-        key: Gives the key that was pressed: space pauses, s steps.
-        stopped: Whether to end.
+        key: Function that returns the pressed keys: space pauses, s publishes a single message.
+        stopped: Function that returns True if the replay is to end.
     """
 
     def __init__(
@@ -197,8 +198,8 @@ def _play(node: BagPublisher, bag: StoredBag, start_s: float, pace: _Pace) -> in
 
 
 def _let_arrive(node: BagPublisher, last_ns: int, rate: float, stopped: Callable[[], bool]) -> None:
-    """Wait until reliable messages are acknowledged, because the others are lost when this process
-    ends.
+    """Wait until all reliable messages are acknowledged, because the remaining ones are lost when
+    this process ends.
 
     Simulated time continues during this wait.
     """

@@ -103,7 +103,7 @@ class RunAction:
 
 
 class _Graph:
-    """Client of the other nodes, called from the coroutine of the runner."""
+    """Interface to the other nodes, called from the coroutine of the runner."""
 
     def __init__(self, action: RunAction, goal: ServerGoalHandle) -> None:
         self._action, self._goal = action, goal

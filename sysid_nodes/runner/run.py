@@ -56,9 +56,9 @@ class ExperimentResult:
     """Result of an experiment.
 
     Attributes:
-        payload: The payload that was weighed, None where the robot was identified.
-        identified: The result of `~/identify`, None where a payload was weighed.
-        saved: Path of the payload's estimate, or of the report.
+        payload: Estimated payload; None if the robot was identified.
+        identified: Result of `~/identify`; None if a payload was weighed.
+        saved: Path of the payload estimate or of the report.
     """
 
     payload: PayloadEstimate | None = None
@@ -74,12 +74,13 @@ async def run_experiment(
     confirmed: Callable[[], bool] = lambda: True,
     settled_s: float = SETTLED_S,
 ) -> ExperimentResult | None:
-    """Run the experiment; None if nobody confirms it after the checks, in which case nothing moves.
+    """Run the experiment. Without a confirmation after the checks, nothing moves and the result is
+    None.
 
     Args:
-        graph: Graph of the nodes.
-        slow: Speed of a first pass as a share of the plan's, below 1; 0: no first pass.
-        method: "payload": weigh what the sensor carries; else the estimator of the robot.
+        graph: Interface to the nodes.
+        slow: Speed of a first pass as a fraction of the planned speed, below 1; 0: no first pass.
+        method: "payload" to weigh the load on the sensor; otherwise the estimator of the robot.
         confirmed: Function that asks a person before anything moves.
         settled_s: Time for which a payload must be constant to be final [s].
 
@@ -118,12 +119,12 @@ async def run_experiment(
 
 
 class Settled:
-    """Test that a payload estimate stays constant over several messages.
+    """Test whether a payload estimate stays constant over several messages.
 
     Missing messages do not count as constant, because a busy estimator publishes nothing.
 
     Args:
-        began_ns: Older messages don't count [ns].
+        began_ns: Time before which messages are ignored [ns].
         settled_s: Time for which the value must stay the same [s].
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access control: checks of paths received over the network."""
+"""Checks of paths received over the network."""
 
 from sysid_nodes.security.confined import existing_inside, existing_inside_any, new_inside
 

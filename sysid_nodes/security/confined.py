@@ -10,6 +10,7 @@ access; any other absolute path is refused.
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -29,20 +30,25 @@ def _is_sound(name: str) -> bool:
     return name.isprintable() and short
 
 
+def _real(path: str | Path) -> Path:
+    """Absolute path with its links followed; unlike `Path.resolve`, not an error for links in a circle."""
+    return Path(os.path.realpath(path))
+
+
 def inside(folder: str | Path, name: str, what: str) -> Path:
     """Return the path below a permitted folder, also after symbolic links are resolved.
 
     Args:
         folder: The configured folder.
         name: Requested path, relative to the folder.
-        what: Name of the kind of file for the error message.
+        what: Kind of file, for the error message.
 
     Raises:
         PathError: The path is absolute, leaves the folder, or contains invalid characters.
     """
-    root = Path(folder).resolve()
+    root = _real(folder)
     bad = not name or name.startswith(("/", "-", "~")) or not _is_sound(name)
-    path = root if bad else (root / name).resolve()
+    path = root if bad else _real(root / name)
     if bad or ".." in Path(name).parts or path == root or not path.is_relative_to(root):
         raise PathError(
             f"{what} '{name[:200]}' is not permitted.",
@@ -53,24 +59,24 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def below(folder: str | Path, name: str) -> str:
-    """Return the path relative to the folder that it lies below; other names are returned
+    """Return the path relative to the folder; names that are not below the folder are returned
     unchanged.
     """
-    root = Path(folder).resolve()
+    root = _real(folder)
     if not name.startswith("/") or not _is_sound(name):
         return name
-    full = Path(name).resolve()
+    full = _real(name)
     return str(full.relative_to(root)) if full.is_relative_to(root) and full != root else name
 
 
 def _is_seen_below(folder: str | Path, name: str) -> bool:
-    """True if a path from the working directory lies below a folder."""
+    """True if a path relative to the working directory lies below a folder."""
     return below(folder, (seen := str(Path.cwd() / name))) != seen
 
 
 def existing_inside(folder: str | Path, name: str, what: str) -> Path:
     """Return the existing regular file or folder below a permitted folder; absolute paths, and
-    those seen from the working directory of the node, are accepted.
+    paths relative to the working directory of the node, are accepted.
 
     Raises:
         PathError: The path is not permitted, does not exist, or is a pipe or device.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed of simulated time: that of the wall clock, or that of the client that moves the robot."""
+"""Speed of simulated time, given by the wall clock or by the client that moves the robot."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class WallPace:
     """Simulated time that follows the wall clock.
 
     Args:
-        wall: The wall clock now [s].
-        simulated: Simulated time now [s].
+        wall: Current time of the wall clock [s].
+        simulated: Current simulated time [s].
     """
 
     def __init__(self, wall: float, simulated: float) -> None:
@@ -33,7 +33,7 @@ class WallPace:
         """Return the duration of physics to be simulated now [s].
 
         Args:
-            wall: The wall clock [s].
+            wall: Time of the wall clock [s].
             simulated: Simulated time [s].
         """
         return min(wall - self._began - simulated, CATCH_UP_S)
@@ -49,15 +49,15 @@ class LockStep(WallPace):
     wall clock.
 
     Simulated time waits for the next command of a stream, and for the next state of an executor
-    whose trajectories the robot plays by itself. A client that is delayed by the computer is thus
-    not penalised. If the client has ended, time continues after a while, and the robot behaves as
-    without commands.
+    whose trajectories the robot plays by itself. A slow computer thus slows the simulation down
+    instead of making the client late. If the client has ended, time continues after a while, and
+    the robot behaves as without commands.
 
     Args:
-        wall: The wall clock now [s].
-        simulated: Simulated time now [s].
+        wall: Current time of the wall clock [s].
+        simulated: Current simulated time [s].
         patience: Longest wait for a late command [s of the wall clock].
-        pace: Simulated seconds in one of the wall clock.
+        pace: Largest ratio of simulated time to the time of the wall clock.
     """
 
     def __init__(self, wall: float, simulated: float, patience: float, pace: float = 1.0) -> None:

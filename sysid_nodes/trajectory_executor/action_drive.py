@@ -39,14 +39,15 @@ def follow_action() -> Any:
 
 
 class ActionDrive(RobotDrive):
-    """Sender of goals to an action; needs control_msgs, which is part of every robot with
-    ros2_control.
+    """Sender of goals to an action. It needs the package control_msgs, which every robot with
+    ros2_control has.
 
     Args:
         node: Node that owns the client.
         action_name: Name of the controller's action.
-        on_clock: Function that is called with the controller's time of the motion [s] (None if it
-            is not reported), the commanded positions, and the stamp [s].
+        on_clock: Function that is called with the time since the start of the motion according to
+            the controller [s] (None if it is not reported), the commanded positions, and the stamp
+            [s].
     """
 
     takes_whole = True
@@ -69,8 +70,8 @@ class ActionDrive(RobotDrive):
 
     @property
     def lateness(self) -> float:
-        """Lateness as in RobotDrive; that of an unanswered goal is at least the time since it was
-        sent.
+        """Lateness as in RobotDrive; for an unanswered goal, it is at least the time since the goal
+        was sent.
         """
         now_ns = self._node.now_ns()
         return max(

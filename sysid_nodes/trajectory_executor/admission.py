@@ -21,7 +21,7 @@ class Admission:
     """Check of all conditions for the start of a motion.
 
     Args:
-        drive: Drive that moves the robot.
+        drive: Command interface of the robot.
         robot: Newest state of the robot.
         safety: Safety conditions that must be fulfilled.
     """
@@ -72,7 +72,9 @@ class Admission:
     def _require_robot(
         self, model: RobotModel, config: TrajectoryExecutorConfig, now: float
     ) -> None:
-        """Require that the robot is present, released for motion, and receives commands."""
+        """Raise an error unless the state of the robot is known, motions are permitted, and the
+        robot receives commands.
+        """
         config.require_dead_man()
         problem = self.safety.problem(now)
         if problem:
@@ -98,7 +100,7 @@ def _load(name: str, folders: tuple[str, ...]) -> Trajectory:
     executor.
 
     Raises:
-        SysIdError: It isn't there, isn't allowed, or is no trajectory.
+        SysIdError: The file does not exist, is not permitted, or is not a trajectory.
     """
     path = existing_inside_any(folders, name, "The trajectory")
     if not path.is_file():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arming: each motion needs a token that was requested shortly before. Base class of nodes with one
-action that moves the robot.
+"""Arming: each motion needs a token that was requested shortly before. Also the base class of nodes
+with one action that moves the robot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sysid_nodes.lifecycle import ManagedNode, parameter
 
 
 def arm_timeout() -> Any:
-    """Return the parameter `arm_timeout_s` of nodes that serve `~/arm`."""
+    """Return the field of the parameter `arm_timeout_s`, for nodes that serve `~/arm`."""
     return parameter(30.0, "Validity of a token of ~/arm [s].", minimum=1.0, maximum=600.0)
 
 
@@ -72,10 +72,10 @@ class Arming:
         self._tokens.clear()
 
     def require(self, token: str) -> None:
-        """Refuse a token that is not good now.
+        """Raise an error unless a token is valid now.
 
         Raises:
-            SysIdError: It was never given, was used before, or has expired.
+            SysIdError: The token was never issued, was used before, or has expired.
         """
         until = self._tokens.get(token)
         if until is not None and time.monotonic() < until:
@@ -93,7 +93,7 @@ class Arming:
         longer be at rest.
 
         Raises:
-            SysIdError: It was never given, was used before, or has expired.
+            SysIdError: The token was never issued, was used before, or has expired.
         """
         self.require(token)
         self.disarm()
@@ -113,7 +113,7 @@ class ActionNode(ManagedNode):
     """Node whose action is served only while it is active.
 
     Attributes:
-        action: Made by `configure`.
+        action: Action of the node, created by `configure`.
     """
 
     action: ServedAction | None = None

@@ -32,12 +32,12 @@ def build_drive(
     Args:
         node: Node that owns the topics.
         mode: Command interface of the robot.
-        action_name: Name of the controller's action, for the mode that has one.
+        action_name: Name of the controller's action, for the mode follow_joint_trajectory.
         on_clock: Function that is called with the time that the controller reports, see
             ActionDrive.
 
     Raises:
-        SysIdError: The action's package isn't installed.
+        SysIdError: The package of the action is not installed.
     """
     if mode is CommandMode.FOLLOW:
         return ActionDrive(node, action_name, on_clock)

@@ -191,9 +191,7 @@ class TrajectoryExecutorConfig:
 
     @property
     def no_dead_man(self) -> str:
-        """Behaviour of the robot if this node dies and no dead-man timeout stops it; empty if one
-        does.
-        """
+        """Behaviour of the robot if this node dies; empty if a dead-man timeout stops the robot."""
         if self.command_mode is CommandMode.TOPIC and not self.rolls:
             return "when this node dies, the robot executes its trajectory to the end"
         if self.command_mode is CommandMode.POSITION:
@@ -201,7 +199,8 @@ class TrajectoryExecutorConfig:
         return ""
 
     def require_dead_man(self) -> None:
-        """Refuse to move a robot without a dead-man timeout that stops it.
+        """Raise an error unless a dead-man timeout stops the robot, or motions without it are
+        permitted.
 
         Raises:
             SysIdError: The mode has no dead-man function, and `without_dead_man` is false.

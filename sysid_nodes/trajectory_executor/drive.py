@@ -39,7 +39,7 @@ class ControllerWatch:
 
     Args:
         node: Node that observes the controller.
-        action_name: Name of the controller's action.
+        action_name: Name of the action of the controller.
     """
 
     def __init__(self, node: ManagedNode, action_name: str) -> None:
@@ -75,7 +75,7 @@ class RobotDrive:
         node: Node that owns the topics.
 
     Attributes:
-        watch: Observer of the controller's action; None: no action.
+        watch: Monitor of the controller's action; None: no action.
         dropped: Reason why the controller does not play the last commands; empty if it does.
         completed: True if the controller has reported the end of the last goal.
         takes_whole: True if the controller takes whole trajectories instead of a stream.
@@ -96,7 +96,7 @@ class RobotDrive:
 
     @property
     def listener(self) -> str:
-        """Name of the required receiver."""
+        """Description of the missing receiver, for messages."""
         raise NotImplementedError
 
     @property
@@ -108,7 +108,7 @@ class RobotDrive:
         """Reset the state of the last run; require an active controller that no other client uses.
 
         Raises:
-            SysIdError: Nobody listens, or another one drives the robot.
+            SysIdError: No controller receives the commands, or another client moves the robot.
         """
         self.dropped, self.completed, self._longest = "", False, 0.0
         if not self.ready:

@@ -32,9 +32,9 @@ class GuardDrive(RobotDrive):
     and sends heartbeats.
 
     Args:
-        node: Whose topics these are, all below `motion_guard`.
-        on_clock: Function that is called with the guard's time on the motion [s], the commanded
-            positions, and the stamp [s].
+        node: Node that owns the topics, all below `motion_guard`.
+        on_clock: Function that is called with the time since the start of the motion according to
+            the guard [s], the commanded positions, and the stamp [s].
     """
 
     takes_whole = True

@@ -36,7 +36,7 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
         others: Further limits, used without a file; see `MotionLimits.from_model`.
 
     Raises:
-        SysIdError: A limit is malformed; limits are never ignored silently.
+        SysIdError: A limit is invalid; no limit is ignored silently.
     """
     if config.limits_file:
         return read_limits(config.limits_file, model)
@@ -47,7 +47,7 @@ def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> Motion
     """Return the limits that every motion of the robot must respect.
 
     Raises:
-        SysIdError: A limit is malformed; limits are never ignored silently.
+        SysIdError: A limit is invalid; no limit is ignored silently.
     """
     corners = tuple(float(x) for x in config.workspace)
     if len(corners) not in (0, 6):
@@ -89,7 +89,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
 
     Args:
         config: Parameters of the executor.
-        speed_scale: Share of the planned speed.
+        speed_scale: Fraction of the planned speed.
     """
     return ExecutorSettings(
         speed_scale=speed_scale,

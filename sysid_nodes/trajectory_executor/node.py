@@ -31,8 +31,8 @@ _STOPS = Fault(FaultCode.SHUTDOWN)
 
 
 class TrajectoryExecutorNode(ManagedNode):
-    """Server of `~/execute` and `~/arm`; publishes its state and the marks of the trajectory's
-    segments.
+    """Server of `~/execute` and `~/arm`, which publishes its state and the marks of the
+    trajectory's segments.
     """
 
     Config = TrajectoryExecutorConfig

@@ -37,8 +37,8 @@ class MotionPlayer:
     Args:
         node: Configured node whose topics are used.
         inputs: Inputs received from the robot.
-        stepped: Function called after each step with the core, its command, and True for a new
-            state.
+        stepped: Function that is called after each step with the core, its command, and True if the
+            state has changed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class MotionPlayer:
         """Check a motion, play it, and wait for its end.
 
         Args:
-            core: Executor of the admitted motion.
+            core: Executor with the accepted motion.
 
         Raises:
             SysIdError: A check failed; nothing has moved.
@@ -120,7 +120,7 @@ class MotionPlayer:
 
     @property
     def _stale(self) -> Fault | None:
-        """Reason why the newest state is too old to plan from; None if it is recent."""
+        """Fault if the newest state is too old for planning; None if it is recent."""
         measured = self._inputs.robot.measured
         age = math.inf if measured is None else self._inputs.now() - measured.stamp
         if age <= 0.5 * self._node.config.stale_s:

@@ -24,8 +24,8 @@ _BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
 
 
 class Remote:
-    """Calls of other nodes, in coroutines, one after the other; the executor plays motions, armed
-    before each.
+    """Calls of other nodes from coroutines, one at a time. The executor is armed before each
+    motion.
 
     Args:
         node: Node that calls the services.
@@ -47,7 +47,8 @@ class Remote:
         """Call a service and return its answer.
 
         Raises:
-            SysIdError: It doesn't answer, or with `success` false; the words are its own.
+            SysIdError: The service does not answer, or answers with `success` false; the message is
+                that of the service.
         """
         answer = await self._awaited(client.call_async(request), client.srv_name, timeout_s)
         if not answer.success:
@@ -72,7 +73,8 @@ class Remote:
             name: Name of the action.
             goal: Goal of the action.
             report: Function called with each feedback.
-            wanted: False when a cancel came while the goal was on its way.
+            wanted: Function that returns False if the goal was cancelled before the server accepted
+                it.
             timeout_s: Longest time until the end of the goal [s].
 
         Raises:
@@ -112,15 +114,15 @@ class Remote:
         """Play the trajectory of a file.
 
         Args:
-            file: The trajectory, by a path that the executor accepts.
-            goal: Goal for which the motion is played; its cancel ends the motion.
+            file: Path of the trajectory, as the executor accepts it.
+            goal: Goal for which the motion is played; if it is cancelled, the motion ends.
             report: Function called with the progress of the motion, 0 to 1; 0 on the way to its
                 start.
-            speed_scale: Share of the planned speed.
-            check_only: Move nothing.
+            speed_scale: Fraction of the planned speed.
+            check_only: Only check the motion, without moving.
 
         Raises:
-            SysIdError: There is no executor, or it refuses.
+            SysIdError: There is no executor, or it refuses the motion.
         """
         token = ""
         if not check_only:

@@ -23,10 +23,10 @@ class SafetyInput:
     Attributes:
         topic: Name of the topic.
         type_name: Message type, such as std_msgs/msg/Bool.
-        path: The field, dots between levels.
+        path: Path of the field, with dots between levels.
         allowed: Values that let the robot move.
         max_age: Age of the newest message [s]; infinite for topics that are published on change.
-        seen: Last received value; None: none.
+        seen: Last received value; None before the first.
         stamp: Arrival time, on the caller's clock [s].
     """
 
@@ -44,7 +44,7 @@ class SafetyInput:
         ur_dashboard_msgs/msg/SafetyMode mode in 1`.
 
         Raises:
-            ParameterError: It has another form.
+            ParameterError: The text has another form.
         """
         words = text.split()
         within = len(words) == 7 and words[5] == "within"
@@ -94,7 +94,7 @@ class SafetyInputs:
 
     Args:
         lines: Safety inputs, one per line, see `SafetyInput.parse`.
-        enable_topic: A Bool that must be true; empty: none.
+        enable_topic: Topic of a Bool that must be true; empty: none.
     """
 
     def __init__(self, lines: tuple[str, ...], enable_topic: str = "") -> None:
@@ -116,7 +116,7 @@ class SafetyInputs:
 
         Args:
             subscribe: Function that subscribes, called with type, topic and callback.
-            now: The clock [s].
+            now: Function that returns the current time [s].
             changed: Function that is called after each message.
         """
         for item in self.inputs:

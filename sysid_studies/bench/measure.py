@@ -73,12 +73,12 @@ class Scores:
 
     Attributes:
         count: Number of errors.
-        interval: Mean interval score of the central 95 % intervals: their width, and 40 times what
-            an error lies outside; in units of the scale. For Gaussian errors at best 4.67 of their
-            standard deviations.
-        log: Mean negative log density of the errors, divided by the scale [nat].
+        interval: Mean interval score of the central 95 % intervals, in units of the scale: the
+            width of the interval, plus 40 times the distance of an error outside it. For Gaussian
+            errors it is at least 4.67 standard deviations of the errors.
+        log: Mean negative log density of the errors divided by the scale [nat].
         coverage: Share of the errors inside the intervals.
-        width: Median of standard deviation over absolute error, 1.48 for Gaussian errors.
+        width: Median ratio of standard deviation to absolute error; 1.48 for Gaussian errors.
     """
 
     count: int
@@ -89,15 +89,17 @@ class Scores:
 
 
 def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) -> Scores:
-    """Return the scores of Gaussian intervals, without entries of non-finite deviation.
+    """Return the scores of Gaussian intervals; entries with a non-finite standard deviation are
+    omitted.
 
     Args:
-        error: Estimate minus truth, or the difference of two independent estimates.
-        sd: Standard deviations, of the shape of the errors.
-        scale: Size of each, in which errors of different units are comparable.
+        error: Estimate minus true value, or the difference of two independent estimates.
+        sd: Standard deviations, with the shape of the errors.
+        scale: Scale of each error, by which it is divided to make errors of different units
+            comparable.
 
     Raises:
-        EstimationError: A deviation is zero or negative.
+        EstimationError: A standard deviation is zero or negative.
 
     References:
         Gneiting and Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",
@@ -127,15 +129,14 @@ def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) ->
 
 
 def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
-    """Return the relative force errors on held-out static postures, with a model of weight and
-    bias, and with gains as well.
+    """Return the relative force errors on held-out static postures for two sensor models: weight
+    and bias, and weight, bias and gains.
 
-    The recipe's first file to fit has positions and orientations (x y z, quaternion x y z w) of
-    postures, the second the readings (force, torque) in the base's axes; every second posture is
-    held out.
+    The first training file of the recipe contains the poses (x y z, quaternion x y z w), the second
+    one the readings (force, torque) in the axes of the base. Every second posture is held out.
 
     Raises:
-        BatchError: Tables of another shape.
+        BatchError: A table has another shape.
     """
     poses, readings = (_table(data / recipe.folder / part.path) for part in recipe.fit)
     if poses.shape[1:] != (7,) or readings.shape != (len(poses), 6):
@@ -191,10 +192,10 @@ def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
     """Return the rows of one recipe: a row for each method and metric, named `method.metric`.
 
     Args:
-        item: The recipe, the folder with data, and whether other tools run, too.
+        item: Recipe, folder with the data, and True to run other packages as well.
 
     Raises:
-        BatchError: A file isn't what the recipe is for.
+        BatchError: A file is not the one of the recipe.
     """
     recipe, data = item[0], Path(item[1])
     wrong = wrong_files(recipe, data)
@@ -333,8 +334,9 @@ def pooled_error(
 
     Args:
         predictions: Predictions of runs.
-        whole: Standstill, too.
-        below_hz: Both pass this low-pass first; 0: raw.
+        whole: True to include samples at rest.
+        below_hz: Cut-off frequency of a low-pass filter that is applied to measurement and
+            prediction [Hz]; 0: none.
     """
     left = size = 0.0
     for p in predictions:

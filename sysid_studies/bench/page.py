@@ -57,8 +57,8 @@ def summary_rows(
 
     Args:
         rows: Rows of the dataset.
-        recipes: In the order of the table.
-        absent: Recipe to the reason why it wasn't run.
+        recipes: Recipes in the order of the table.
+        absent: Reason why a recipe was omitted, by its name.
     """
     table = table_of(rows)
     out = []

@@ -37,9 +37,9 @@ class Part(FileSchema):
     """Recording, or part of a recording.
 
     Attributes:
-        path: File or folder in the recipe's folder.
-        begin: First sample, as share of all.
-        end: Last sample, as share of all.
+        path: File or folder below the folder of the recipe.
+        begin: First sample, as a fraction of the recording.
+        end: Last sample, as a fraction of the recording.
     """
 
     path: Name
@@ -48,13 +48,13 @@ class Part(FileSchema):
 
 
 class Published(FileSchema):
-    """Results that others published for the same recordings.
+    """Result that others published for the same recordings.
 
     Attributes:
-        method: Method's name.
-        error: Relative held-out error; None where another measure is given.
-        says: Description of measure and split.
-        source: Paper, issue or file.
+        method: Name of the method.
+        error: Relative held-out error; None if another measure was published.
+        says: Description of the measure, and of training and test data.
+        source: Publication, issue or file with the value.
     """
 
     method: Name
@@ -104,22 +104,24 @@ class Recipe(FileSchema):
     Attributes:
         name: Short name.
         title: Name of the robot, and place of the recording.
-        kind: `arm`, or `sensor` (force-torque), or `described`: what can't be run yet, and why.
-        source: Repository, commit, licence, paper.
+        kind: `arm`, `sensor` (force-torque), or `described` (a recording that cannot be used yet,
+            with the reason).
+        source: Repository, commit, licence and publication.
         folder: Folder below `--data`.
-        files: With sha256, relative to the folder.
-        robot: Description (a file of the folder or beside the recipes, or a robot of
-            example-robot-data), locked joints.
+        files: Paths relative to the folder, with their sha256 hashes.
+        robot: Robot description (a file in the folder or next to the recipes, or a robot of
+            example-robot-data), and locked joints.
         efforts: Description of the efforts.
-        effort_kind: For bags and arrays.
-        negate: For sensors: readings are of the sensor on the load, not of the load on the sensor.
-        columns: Column map, as in `--columns`.
-        npz: Names of arrays.
-        every: Every so many samples are used.
-        fit: Fitted part of the data.
-        judge: Predicted part of the data.
-        published: Numbers of others.
-        note: Catches, in words.
+        effort_kind: Kind of the efforts, for bags and arrays.
+        negate: For sensors: True if the readings are the wrench of the sensor on the load instead
+            of that of the load on the sensor.
+        columns: Column map, as for `--columns`.
+        npz: Names of the arrays in an NPZ file.
+        every: Step between the samples used; 1: all samples.
+        fit: Training data.
+        judge: Test data.
+        published: Results published by others.
+        note: Peculiarities of the data, in words.
     """
 
     schema_: Literal["robot_sysid/bench/1"] = Field(alias="schema")
@@ -146,7 +148,7 @@ def load_recipe(path: str | Path) -> Recipe:
     """Load a recipe from a file.
 
     Raises:
-        BatchError: Names file, key and remedy.
+        BatchError: The file is invalid; the message contains file, key and remedy.
     """
     return _KIND.read_schema(path, Recipe)
 
@@ -158,7 +160,7 @@ def load_recipes(names: Sequence[str] = ()) -> list[Recipe]:
         names: Names of shipped recipes, or paths.
 
     Raises:
-        BatchError: One isn't known.
+        BatchError: A recipe is unknown.
     """
     folder = Path(str(files("sysid_studies.bench") / "recipes"))
     shipped = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
@@ -191,10 +193,10 @@ class Split:
     """Robot with its training and test recordings.
 
     Attributes:
-        model: Robot as mounted.
-        drives: Gains and couplings.
-        fitted: Recordings to fit.
-        judged: Recordings that nothing is fitted to.
+        model: Model of the mounted robot.
+        drives: Gains and couplings of the drives.
+        fitted: Training recordings.
+        judged: Test recordings.
     """
 
     model: RobotModel
@@ -207,7 +209,7 @@ def read_split(recipe: Recipe, data: Path) -> Split:
     """Read the robot and the recordings of a recipe.
 
     Raises:
-        SysIdError: A file that can't be read or used.
+        SysIdError: A file cannot be read, or its contents are invalid.
     """
     if recipe.robot is None:
         raise BatchError(f"'{recipe.name}' names no robot.", remedy="Add `robot:` to the recipe.")

@@ -26,8 +26,8 @@ class BenchSummary:
     Attributes:
         columns: Names of the columns.
         rows: One row of texts per recording that was found.
-        lines: Conclusions, and the recordings that were omitted.
-        outcome: Verdict over all.
+        lines: Conclusions, and the omitted recordings.
+        outcome: Overall verdict.
     """
 
     columns: tuple[str, ...]
@@ -46,19 +46,20 @@ def run_bench(
     resume: bool,
     shown: Callable[[str, int], AbstractContextManager[Any]],
 ) -> BenchSummary:
-    """Identify the recordings that are there, and write rows, page and table.
+    """Identify the available recordings, and write rows, page and table.
 
     Args:
-        recipes: Names of recipes, or YAML files; none: all.
+        recipes: Names of recipes, or YAML files; empty: all recipes.
         data: Folder with the recordings.
         out: Folder for rows, bench.html and bench.md.
-        engine: Workers.
-        peers: Also run other packages, if they are installed.
-        resume: Keep rows that were made from the same inputs.
-        shown: Context that shows the progress, from a title and the number of recordings.
+        engine: Engine that runs the recipes.
+        peers: True to run other packages as well, if they are installed.
+        resume: True to keep existing rows that were computed from the same inputs.
+        shown: Function that returns a context which shows the progress, from a title and the number
+            of recordings.
 
     Raises:
-        SysIdError: An unknown recipe.
+        SysIdError: A recipe is unknown.
     """
     chosen = load_recipes(list(recipes))
     absent = _absent(chosen, data)

@@ -43,8 +43,8 @@ def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Reg
     (Zhang et al. 2024, eqs. 28, 29).
 
     Args:
-        chain: The mechanism; the friction of its actuated joints isn't looked at.
-        recordings: Evenly sampled, with velocities and torques of the actuated joints.
+        chain: Mechanism with loops; the friction of its actuated joints is ignored.
+        recordings: Evenly sampled recordings with velocities and torques of the actuated joints.
     """
     rest = chain.with_drives({joint: JointDrive() for joint in chain.actuated})
     parts = []
@@ -81,11 +81,11 @@ class SegmentPrediction:
     """Motion predicted by forward integration, segment by segment.
 
     Attributes:
-        joint_names: The n_a actuated joints.
+        joint_names: Names of the n_a actuated joints.
         start: First sample of each segment, shape (S,).
-        predicted: Positions, shape (S, L, n_a) [rad].
+        predicted: Predicted positions, shape (S, L, n_a) [rad].
         measured: Measured positions, shape (S, L, n_a) [rad].
-        lost: Segments in which the model ran into a dead centre of the loops and was stopped.
+        lost: Segments in which the model reached a dead centre of the loops and was stopped.
     """
 
     joint_names: tuple[str, ...]
@@ -112,11 +112,11 @@ def predict_segments(
     """Integrate the dynamics over all segments of a recording in parallel.
 
     Args:
-        chain: The model on trial.
-        rate_hz: Rate of the samples.
-        q_a: Measured actuated positions, shape (K, n_a).
-        v_a: Measured actuated velocities, shape (K, n_a).
-        effort: Torques, held from each sample to the next, shape (K, n_a).
+        chain: Model to be tested.
+        rate_hz: Sampling rate [Hz].
+        q_a: Measured actuated positions, shape (K, n_a) [rad or m].
+        v_a: Measured actuated velocities, shape (K, n_a) [rad/s or m/s].
+        effort: Torques, constant from each sample to the next, shape (K, n_a).
 
     Raises:
         SignalError: The recording is shorter than one segment.
@@ -155,11 +155,13 @@ class _Reduced:
 
 
 def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
-    """Return the mass matrix and bias of the actuated joints' equation of motion at S states.
+    """Return the mass matrix and the bias of the equation of motion of the actuated joints at S
+    states.
 
     Zhang, Haugk and Vasudevan (2024), eqs. (3), (6), projected onto the actuated joints.
 
-    Passive joints' Coulomb friction is part of the bias; that of the actuated ones is not.
+    The Coulomb friction of the passive joints is part of the bias; that of the actuated joints is
+    not.
     """
     state = closure_state(chain, q, v_a, correct=True)
     model = chain.model.pin_model

@@ -55,8 +55,8 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     )
     report.paragraph(
         "Every robot is a MuJoCo model with the loops as equality constraints; friction, drive"
-        f" inertia and offsets of its {study.chain.n_actuated} actuated joints differ from the"
-        f" description's by factors of 1.25 to {config.spread:g}. Measured: positions"
+        f" inertia and offsets of its {study.chain.n_actuated} actuated joints differ from those"
+        f" of the description by factors of 1.25 to {config.spread:g}. Measured: positions"
         f" (steps of {config.noise.position_step:g} rad), velocities (noise"
         f" {config.noise.velocity_sd:g} rad/s) and torques (noise"
         f" {100 * config.noise.effort_share:g} % of RMS) of the actuated joints at 1 kHz. Inertial"

@@ -78,12 +78,12 @@ def study_robot(
     """Excite and identify one robot, and test the identified models.
 
     Args:
-        chain: Nominal mechanism, with a box.
-        config: Size of the study.
+        chain: Nominal mechanism, with a permitted range of motion (box).
+        config: Settings of the study.
         training: Motions for identification.
-        held_out: A motion that isn't fitted.
+        held_out: Motion for validation.
         seed: Seed of the true parameters and the noise.
-        progress: Progress.
+        progress: Function called with the completed share and a description of the step.
     """
     rng = np.random.default_rng(seed)
     true_chain = perturbed_truth(chain, rng, config.spread, config.offset)
@@ -147,8 +147,8 @@ def delay_of(chain: ClosedChain, recordings: Sequence[Recording]) -> float:
 def identify_drives(
     chain: ClosedChain, recordings: Sequence[Recording], delay: float = 0.0
 ) -> Estimate:
-    """Identify friction and drives of the actuated joints with known inertias; a delay [s] is
-    removed first.
+    """Identify friction and drive parameters of the actuated joints with known inertias; a delay
+    [s] is removed first.
     """
     equations = equations_of(chain, recordings, replace(PROCESSING, delay=delay))
     estimate = FIT.fit(equations.regression(equations.prior, fast=FAST))
@@ -195,10 +195,10 @@ def _track_all(
 
 
 def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajectory:
-    """Return the sine motion of all joints together, or of one after another if the nominal model
-    exceeds a limit.
+    """Return the sine motion of all joints together, or of one joint after another if the nominal
+    model exceeds a limit.
 
-    A joint at its torque limit would disturb all others, whatever the model.
+    A joint at its torque limit would disturb all others with any model.
     """
     assert chain.box is not None  # set by constrained_study
     reference = sine_trajectory(chain, chain.box, speed, duration=duration)

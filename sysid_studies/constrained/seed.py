@@ -25,17 +25,17 @@ class ConstrainedStudyConfig:
 
     Attributes:
         seeds: Seeds of the simulated robots, which differ in their true parameters and noise.
-        trajectories: For identification, per robot.
-        duration: Duration of each [s].
-        held_out: Length of the run that isn't fitted: 31 segments of 0.5 s and a bit [s].
+        trajectories: Number of trajectories for identification, per robot.
+        duration: Duration of each trajectory [s].
+        held_out: Duration of the held-out run [s]: slightly more than 31 segments of 0.5 s.
         speeds: Peak velocities of the tracking test [rad/s].
         tracking_duration: Duration of the tracking test [s].
-        spread: True friction and drive values lie up to this factor above or below nominal, and
-            at least 1.25 away.
-        offset: Largest torque offset over the joint's Coulomb friction.
+        spread: Largest factor between true and nominal values of friction and drives; the smallest
+            one is 1.25.
+        offset: Largest ratio of the torque offset to the Coulomb friction of the joint.
         noise: Noise of the sensors.
-        excitation: Settings of the search for motions; durations are those of the study.
-        excitation_bandwidth: Bandwidth of the PD control while exciting [rad/s].
+        excitation: Settings of the search for motions, except the durations.
+        excitation_bandwidth: Bandwidth of the PD control during the excitation motions [rad/s].
         tracking_bandwidth: Bandwidth of the feedback in the tracking test [rad/s].
     """
 
@@ -58,16 +58,17 @@ class ConstrainedSeed:
     """Result for one simulated robot.
 
     Attributes:
-        seed: Seed of its true parameters and noise.
-        truth: `joint.F_c` and so on to the true value.
-        nominal: The description's values.
-        estimates: `paper` and `identified`.
-        torque: Model to joint to table I.
-        integration: Model to joint to table II [rad].
-        tracking: Speed to model to joint to (mean, largest) error [deg], tables III and IV.
-        saturated: Speed to joint to the share of samples at the torque limit, true parameters.
-        guess_difference: Largest change of an estimate, over its standard deviation, when the
-            description's friction and drives are tripled.
+        seed: Seed of the true parameters and of the noise.
+        truth: True value by name, such as `joint.F_c`.
+        nominal: Value of the description by name.
+        estimates: Estimates named `paper` and `identified`.
+        torque: Errors of table I by model and joint.
+        integration: Errors of table II by model and joint [rad].
+        tracking: Mean and largest errors of tables III and IV by speed, model and joint [deg].
+        saturated: Share of samples at the torque limit with the true parameters, by speed and
+            joint.
+        guess_difference: Largest change of an estimate, divided by its standard deviation, if
+            friction and drive parameters of the description are tripled.
     """
 
     seed: int

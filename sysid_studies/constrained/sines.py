@@ -25,19 +25,20 @@ def sine_trajectory(
     duration: float = 10.0,
     alone: bool = False,
 ) -> Trajectory:
-    """Return the sine motion of all coordinates at once or one after another, as large as the
-    permitted range allows.
+    """Return the sine motion of all coordinates together or one after another, with the largest
+    permitted amplitudes.
 
-    Every joint has its own amplitude, hence its own frequency for the same peak velocity, as in
-    the tracking test of Zhang et al. 2024 (section IV-D).
+    Every joint has its own amplitude, and therefore its own frequency for the same peak velocity,
+    as in the tracking test of Zhang et al. 2024 (section IV-D).
 
     Args:
         chain: Mechanism with loops.
-        box: Where it moves.
+        box: Permitted range of motion.
         peak_velocity: Largest velocity of every coordinate [rad/s].
-        duration: Duration of the motion, or of each segment if `alone` [s].
-        alone: One coordinate after the other, each in a segment of its own and as wide as it can
-            be alone: wider is slower, and a joint at its torque limit drags no other along.
+        duration: Duration of the motion, or of each segment if `alone` is True [s].
+        alone: True to move one coordinate after the other, each in a segment of its own. The
+            amplitudes are then larger and the motion slower, and a joint at its torque limit does
+            not disturb the others.
     """
     if alone:
         box = reach_alone(chain, box)

@@ -3,8 +3,8 @@
 
 The robot is a MuJoCo model whose friction and drives differ from those of the description; the
 identification receives only noisy recordings of the actuated joints. Nominal, identified and true
-parameters are compared in the three tests of the paper, each with the processing of the paper and
-with that of this package.
+parameters are compared in the three tests of the paper. Each test uses the processing of the paper
+and that of this package.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ConstrainedStudy:
     """Results of all robots of the study.
 
     Attributes:
-        chain: The nominal mechanism.
-        config: Size of the study.
-        seeds: One per robot.
+        chain: Nominal mechanism.
+        config: Settings of the study.
+        seeds: Results, one per robot.
         conditions: Remarks of the planner on each trajectory, one text each.
     """
 
@@ -196,7 +196,7 @@ def constrained_study(
 
     Args:
         chain: Nominal mechanism.
-        config: Size of the study.
+        config: Settings of the study.
         progress: Function called with the completed share and a description of the step.
     """
     config = config or ConstrainedStudyConfig()

@@ -16,12 +16,12 @@ MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
 
 @dataclass(frozen=True)
 class TorqueError:
-    """Prediction error of one joint's torque.
+    """Prediction error of the torque of one joint.
 
     Attributes:
-        rms: Over all samples [N m].
-        rms_moving: Over those faster than 0.05 rad/s [N m].
-        r2: Share of the torque's variance that is explained.
+        rms: RMS error over all samples [N m].
+        rms_moving: RMS error over the samples with a joint speed above 0.05 rad/s [N m].
+        r2: Coefficient of determination, the explained share of the torque variance.
     """
 
     rms: float
@@ -35,7 +35,7 @@ def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, Torq
 
     Args:
         equations: Equations of held-out recordings.
-        chain: The model on trial.
+        chain: Model to be tested.
     """
     parts = []
     for span in equations.spans:

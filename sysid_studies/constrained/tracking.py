@@ -54,13 +54,14 @@ class ComputedTorque:
     """Controller with model feedforward along a trajectory plus feedback, limited to the torque
     limits.
 
-    The feedforward needs desired values only, so it is computed once for the whole trajectory.
+    The feedforward depends only on desired values, and is therefore computed once for the whole
+    trajectory.
 
     Args:
         chain: Model in the controller, with its inertial parameters and drives.
         trajectory: Trajectory of the actuated joints.
         gains: Gains of the feedback.
-        feedforward: False for PD alone.
+        feedforward: False for PD control without feedforward.
     """
 
     def __init__(
@@ -99,15 +100,15 @@ class ComputedTorque:
 
 @dataclass(frozen=True, eq=False)
 class TrackingRun:
-    """Samples of a tracking test; K samples.
+    """K samples of a tracking test.
 
     Attributes:
         actuated: Names of the actuated joints.
         joint_names: Names of all joints.
         time: Times, shape (K,) [s].
-        q: Positions of all joints, shape (K, n).
-        v: Velocities of all joints, shape (K, n).
-        effort: Efforts commanded at each sample, held until the next, shape (K, n_a) [N m].
+        q: Positions of all joints, shape (K, n) [rad].
+        v: Velocities of all joints, shape (K, n) [rad/s].
+        effort: Commanded efforts, constant from each sample to the next, shape (K, n_a) [N m].
         error: Desired minus actual positions of the actuated joints, shape (K, n_a) [rad].
         at_limit: Mask of the efforts at their limit, shape (K, n_a).
     """
@@ -123,14 +124,15 @@ class TrackingRun:
 
     @property
     def actuated_columns(self) -> Array:
-        """Indices of the actuated joints among all."""
+        """Indices of the actuated joints among all joints."""
         return np.array([self.joint_names.index(name) for name in self.actuated])
 
     def error_degrees(self, segments: Sequence[Segment] = ()) -> dict[str, tuple[float, float]]:
         """Return the mean and largest absolute tracking error of each actuated joint [deg].
 
         Args:
-            segments: Where given, a joint's error counts in those that move it.
+            segments: Segments of the trajectory; if given, only those that move a joint count for
+                its error.
         """
         e = np.degrees(np.abs(self.error))
         out = {}
@@ -155,8 +157,8 @@ class TrackingRun:
 
 
 def track(plant: ClosedChainPlant, controller: ComputedTorque) -> TrackingRun:
-    """Play a trajectory on a simulated robot, from rest at its start; one control period per
-    sample.
+    """Play a trajectory on a simulated robot that is at rest at the start; each sample is one
+    control period.
     """
     trajectory, chain = controller.trajectory, controller.chain
     plant.reset(trajectory.q[0])
@@ -190,8 +192,9 @@ class JointSensorNoise:
 
     Attributes:
         position_step: Quantisation of the encoders [rad].
-        velocity_sd: Standard deviation of white noise [rad/s].
-        effort_share: Standard deviation of white noise over each joint's RMS effort.
+        velocity_sd: Standard deviation of the white noise of the velocities [rad/s].
+        effort_share: Standard deviation of the white noise of the efforts, relative to the RMS
+            effort of each joint.
     """
 
     position_step: float = 1e-5
@@ -209,7 +212,7 @@ def recording_of(
     """Return the recording of positions, velocities and efforts, as a real robot would report them.
 
     Args:
-        run: The true course.
+        run: Exact tracking test.
         rng: Random generator of the noise; None: exact sensors.
         noise: Noise of the sensors.
         passive: Passive joints with an encoder (their effort is zero).

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table IV of the payload study: a simulated xArm 7 in MuJoCo with a wrist sensor.
 
-MuJoCo moves the arm by its position controller and computes the wrench; only encoder readings and
-wrench readings reach the estimators.
+MuJoCo simulates the arm with a position controller, and computes the wrench. The estimators receive
+only encoder and wrench readings.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class ArmRun:
     """Recording of a motion of 1.5 s, and the true parameters.
 
     Attributes:
-        causal: Wrench, and motion from causal filters.
-        smoothed: Wrench, and motion from smoothed encoders.
-        belief: Belief of the smoothed motion.
-        true_wrench: Without noise and faults, shape (K, 6).
+        causal: Wrench, with the motion from causal filters.
+        smoothed: Wrench, with the motion from smoothed encoder readings.
+        belief: Uncertainty of the smoothed motion.
+        true_wrench: Wrench without noise and sensor faults, shape (K, 6) [N, N m].
     """
 
     causal: PayloadData

@@ -33,7 +33,7 @@ def _size(rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def shell(rng: np.random.Generator) -> StudyObject:
-    """Return the closed box of sheet metal, described to the estimator as solid."""
+    """Return a closed box of sheet metal; the estimator receives the shape of a solid box."""
     size, centre = _size(rng)
     wall = rng.uniform(0.001, 0.004)
     density = rng.choice([PLASTIC, ALUMINIUM, STEEL]) * rng.uniform(0.8, 1.2)
@@ -71,7 +71,7 @@ def foam(rng: np.random.Generator) -> StudyObject:
 
 
 def two_material_l(rng: np.random.Generator) -> StudyObject:
-    """Return the L-shaped object with a metal leg and a wooden leg."""
+    """Return an L-shaped object with a metal leg and a wooden leg."""
     width, height = rng.uniform(0.03, 0.06, 2)
     first, second = rng.uniform(0.1, 0.25), rng.uniform(0.06, 0.2)
     parts = [
@@ -109,7 +109,9 @@ def bottle(rng: np.random.Generator) -> StudyObject:
 
 
 def tube(rng: np.random.Generator) -> StudyObject:
-    """Return the box of sheet metal without two of its faces, described to the estimator as solid."""
+    """Return a box of sheet metal without two of its faces; the estimator receives the shape of a
+    solid box.
+    """
     size, centre = _size(rng)
     wall = rng.uniform(0.002, 0.006)
     axis = rng.integers(3)
@@ -172,9 +174,9 @@ def given_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape
     """Return the shape that the estimator receives, right or wrong.
 
     Args:
-        thing: Object that is held.
-        how: A key of `WRONG_SHAPES`.
-        rng: Random generator of the direction of a shift, or the axis of a rotation.
+        thing: Held object.
+        how: Kind of error, one of the keys of `WRONG_SHAPES`.
+        rng: Random generator for the direction of a shift, or for the axis of a rotation.
     """
     shape = thing.shape
     centre = 0.5 * (shape.lower + shape.upper)

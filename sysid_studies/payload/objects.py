@@ -23,10 +23,10 @@ class StudyObject:
     """Test object with known inertial parameters.
 
     Attributes:
-        name: For tables.
+        name: Name in tables.
         pi: True inertial parameters in the sensor frame, shape (10,).
         shape: Shape given to an estimator, in the sensor frame.
-        size: Bounding box, for the error metrics, shape (3,) [m].
+        size: Size of the bounding box for the error metrics, shape (3,) [m].
     """
 
     name: str
@@ -67,8 +67,8 @@ def modular_objects() -> dict[str, StudyObject]:
 
 
 def random_objects(count: int, rng: np.random.Generator) -> list[StudyObject]:
-    """Return the objects with random shapes and densities, for the choice of an estimator's
-    settings.
+    """Return objects with random shapes and densities, with which the settings of an estimator are
+    chosen.
 
     Each object consists of one to four boxes, placed side by side at random, with the density of a
     plastic, and contains random additional masses with densities from plastic to steel; it is held

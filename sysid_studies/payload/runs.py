@@ -57,7 +57,7 @@ class Case:
         speed: Mean angular speed [rad/s].
         noise: Name of a noise level.
         mode: "encoders" (table III) or "accelerations" (figures 6 and 7).
-        seconds: Duration of the data.
+        seconds: Duration of the data [s].
         seed: Seed of all random numbers.
         faults: True if the sensor has bias, delay and crosstalk.
         paper: True if residuals are taken about the robot's base instead of the sensor.
@@ -78,13 +78,13 @@ class Result:
     """Result of a method for a case.
 
     Attributes:
-        case: Case of the study.
+        case: Simulated case.
         method: Name of the method.
-        mass, com, inertia: Errors in percent (inertia about the centre of mass).
+        mass, com, inertia: Errors [%]; the inertia is about the centre of mass.
         consistent: True if the result is physically consistent.
         nees: Mean normalised squared error of mass, centre of mass and inertia (10 numbers).
 
-    Where the method gave no result, errors are infinite.
+    If a method gives no result, its errors are infinite.
     """
 
     case: Case
@@ -163,8 +163,8 @@ def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyOb
 
 
 def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
-    """Return the mean of (error / standard deviation)^2 over mass, centre of mass and inertia about
-    it.
+    """Return the mean of (error / standard deviation)^2 over mass, centre of mass, and inertia
+    about the centre of mass.
     """
     payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(truth)
@@ -223,14 +223,14 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Extent:
-    """Extent of the study: which objects, speeds and seeds.
+    """Extent of the study: objects, speeds and seeds.
 
     Attributes:
-        seeds: Number of seeds of every case.
+        seeds: Number of seeds for every case.
         chosen: Names of the objects of the tables.
         names: Names of the objects of figure 6.
-        seconds: Data of figure 6 [s].
-        speeds: Speeds of figure 6 [rad/s].
+        seconds: Duration of the data for figure 6 [s].
+        speeds: Angular speeds of figure 6 [rad/s].
     """
 
     seeds: int
@@ -244,7 +244,7 @@ class Extent:
         """Return the extent of a full or quick study, with all objects or some.
 
         Raises:
-            EstimationError: An object isn't one of the eight.
+            EstimationError: An object is not one of the eight.
         """
         every = list(modular_objects())
         unknown = [name for name in objects or () if name not in every]
@@ -264,9 +264,9 @@ class Runs:
     """Results of all simulated runs, grouped by table.
 
     Attributes:
-        clean, base, faulty, noisy: Results of the tables' runs.
-        figure6: Results of its runs.
-        count: Simulated runs.
+        clean, base, faulty, noisy: Results of the runs for the tables.
+        figure6: Results of the runs for figure 6.
+        count: Number of simulated runs.
     """
 
     clean: list[Result] = field(default_factory=list)
@@ -278,7 +278,7 @@ class Runs:
 
 
 def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
-    """Simulate all runs of the tables in one pool of processes."""
+    """Simulate the runs of all tables in one pool of processes."""
     with Engine(workers) as engine:
         return _run_all(extent, engine, progress)
 

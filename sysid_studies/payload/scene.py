@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated experiment of the payload study: a wrist that swings an object, with simulated sensors.
+"""Simulated experiment of the payload study: a wrist with simulated sensors swings an object.
 
 Nadeau, Giamou and Kelly 2022, section V: the last three joints follow `alpha_n + 45 deg sin(2 pi
-f_n s t)` with f = 0.1, 0.13, 0.16 and a scale s that gives the wanted mean angular speed.
+f_n s t)` with f = 0.1, 0.13, 0.16 Hz and a scale s that gives the specified mean angular speed.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def swing(
     """Return the motion of the paper at a given mean angular speed.
 
     Args:
-        speed: Angular speed [rad/s].
-        seconds: Duration.
-        shift: Start the clock so much earlier or later [s].
+        speed: Mean angular speed [rad/s].
+        seconds: Duration [s].
+        shift: Time shift of the motion relative to the samples [s].
         amplitude: Amplitude of the three joints [rad].
     """
     model, frame = robot(), "tool0"
@@ -161,9 +161,11 @@ class Experiment:
     """Data of one run as the estimators receive them.
 
     Attributes:
-        causal: Motion from Kalman filters, as in the paper's table III, or with noise of its own.
-        smoothed: Motion from smoothing splines (the same as `causal` with noise of its own).
-        belief: Statistics of the smoothed motion's error.
+        causal: Data with the motion from Kalman filters, as in table III of the paper, or with
+            noise that is added to the accelerations.
+        smoothed: Data with the motion from smoothing splines; equal to `causal` if noise is added
+            to the accelerations.
+        belief: Uncertainty of the smoothed motion.
     """
 
     causal: PayloadData

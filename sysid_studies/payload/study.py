@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complete payload study: tables III and IV, the runs of figure 6, weighing at rest."""
+"""Complete payload study: tables III and IV, the runs of figure 6, and weighing at rest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def stop_and_go(
 
 
 def stop_and_go_table() -> StudyTable:
-    """Return a table of mass and COM errors of PMD and MAP from static data, for all eight objects."""
+    """Return a table of the mass and centre-of-mass errors of PMD and MAP from static data, for all
+    eight objects.
+    """
     rows = []
     for noise in ("none", "moderate"):
         worst = {"PMD": [0.0, 0.0], "MAP": [0.0, 0.0]}
@@ -80,8 +82,8 @@ class PayloadStudy:
     """Result of the payload study.
 
     Attributes:
-        tables: In the order of the report.
-        runs: Simulated runs.
+        tables: Tables in the order of the report.
+        runs: Number of simulated runs.
     """
 
     tables: list[StudyTable] = field(default_factory=list)
@@ -119,13 +121,15 @@ def payload_study(
     """Run the complete payload study.
 
     Args:
-        full: 4 seeds, 10 s of data and all speeds for figure 6, instead of 1 seed and less.
-        objects: Names of those to use; None: all eight (for the quick run's figure 6, three).
-        workers: Processes.
-        progress: Function called with the completed part, its number, and the total number.
+        full: True for 4 seeds, 10 s of data and all speeds of figure 6; False for 1 seed and less
+            data.
+        objects: Names of the objects; None: all eight (three of them for figure 6 of the quick
+            study).
+        workers: Number of processes.
+        progress: Function called with the completed part, its number, and the number of parts.
 
     Raises:
-        EstimationError: An object isn't one of the eight.
+        EstimationError: An object is not one of the eight.
     """
     extent = Extent.of(full, objects)
     reported = progress or (lambda what, done, total: None)

@@ -57,7 +57,7 @@ def table_iii(
 ) -> StudyTable:
     """Return the mean errors by method, with three speeds in each cell as in the paper.
 
-    `with_paper`: the case is that of the paper, whose numbers are printed below ours.
+    With `with_paper`, the published numbers are printed below those of this package.
     """
     m = means(results)
 
@@ -78,12 +78,12 @@ def table_iii(
 
 
 def as_printed(value: float) -> str:
-    """Return the number of the paper's tables; 500 stands for '> 500'."""
+    """Return a number of the tables in the paper as text; 500 stands for '> 500'."""
     return ">500" if value == 500.0 else f"{value:g}"
 
 
 def short(value: float) -> str:
-    """Return the number with three significant digits, or '>500' as in the paper."""
+    """Return a number with three significant digits as text, or '>500' as in the paper."""
     if not value <= 500.0:
         return ">500"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"

@@ -7,7 +7,9 @@ import json
 import shutil
 import struct
 import sys
+import xml.etree.ElementTree as ET
 from itertools import combinations
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -77,6 +79,11 @@ def test_an_identification_judges_each_file_that_it_writes(result):
     assert status == 0, output
 
 
+def has_its_mesh(urdf: Path) -> bool:
+    mesh = ET.parse(urdf).getroot().find("link/visual/geometry/mesh")
+    return (urdf.parent / mesh.get("filename")).is_file()
+
+
 def test_exports_and_their_proof(result, tmp_path):
     out = tmp_path / "exports"
     status, output = call("export", result / "out", "--to", "urdf,mjcf,ros2_control", "--out", out)
@@ -84,6 +91,7 @@ def test_exports_and_their_proof(result, tmp_path):
     proof = json.loads((out / "proof.json").read_text())
     found = {one["target"]: one for one in proof["exports"]}
     assert set(found) == {"urdf", "mjcf", "ros2_control"}
+    assert has_its_mesh(result / "out" / "identified.urdf") and has_its_mesh(out / "urdf/two.urdf")
     for target, one in found.items():
         assert max(one["largest_difference"].values()) < 1e-9
         errors = one["errors"]

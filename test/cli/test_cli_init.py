@@ -104,7 +104,9 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
 def test_an_entry_that_is_still_open_is_named_so(tmp_path: Path) -> None:
     call = ["init", str(ROOT / "examples/ur5/train.csv"), "--robot", "ur5", "--out", str(tmp_path)]
     assert CliRunner().invoke(app, [*call, "--effort-kind", "motor_current"]).exit_code == 0
-    with pytest.raises(SignalError, match=r"`drives.gain\[0\]` is still '\?': fill it in"):
+    with pytest.raises(
+        SignalError, match=r"`drives.gain\[0\]` is still '\?': replace it with a value"
+    ):
         ColumnMap.load(tmp_path / "columns.yaml")
 
 

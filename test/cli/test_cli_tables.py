@@ -20,6 +20,7 @@ import sysid_cli
 import sysid_cli.tables as tables
 from sysid_cli.app import app, console
 from sysid_cli.identify import print_summary
+from sysid_core.reasons import Reason, Verdict
 
 NAMES = [f"a_rather_long_name_of_a_joint_{i}" for i in range(8)]
 
@@ -139,3 +140,13 @@ def test_a_run_at_rest_has_no_coefficient_of_determination(shown) -> None:
     print_summary(fit, [], [run])
     printed = console._file.getvalue()
     assert "rest (at rest)" in printed and "-86" not in printed and "–" in printed
+
+
+def test_what_is_missing_for_a_judgement_is_printed_before_the_warnings(shown, capsys) -> None:
+    missing = Reason.missing("masses-missing")
+    warning = Reason.warning("followers", joints=["j2"])
+    verdict = Verdict((warning, missing, Reason.held("data-agree", urdf=0.1, free=0.1, odds=0.9)))
+    tables.print_verdict(verdict)
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first == "Verdict: not judged"
+    assert missing.advice in second and warning.advice in third

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import rclpy
+from busy_machine import patience
 from controller_manager_msgs import srv as services
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -81,7 +82,7 @@ class Manager:
         self.states.append((stamp.sec + 1e-9 * stamp.nanosec, np.stack(rows)))
 
     def until(self, true: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * patience()
         while not true():
             assert time.monotonic() < end, f"never happened: {what}"
             self.executor.spin_once(timeout_sec=0.02)

@@ -51,7 +51,9 @@ def model() -> RobotModel:
     return RobotModel.from_urdf("ur5").with_locked(("wrist_2_joint", "wrist_3_joint"))
 
 
-def record(model: RobotModel, seconds: float = 20.0, seed: int = 3) -> Recording:
+def record(
+    model: RobotModel, seconds: float = 20.0, seed: int = 3, spread: float = 0.1
+) -> Recording:
     """A run of an arm whose masses differ from the URDF's by 10 %, with friction and noise."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, seconds, 1.0 / RATE)
@@ -63,7 +65,7 @@ def record(model: RobotModel, seconds: float = 20.0, seed: int = 3) -> Recording
         (quad * w) @ A - (wave * w) @ B,
         -((wave * w**2) @ A) - (quad * w**2) @ B,
     )
-    true = model.with_pi(model.pi * rng.uniform(0.9, 1.1, (model.n_bodies, 1)))
+    true = model.with_pi(model.pi * rng.uniform(1.0 - spread, 1.0 + spread, (model.n_bodies, 1)))
     tau = true.inverse_dynamics(q, v, a) + np.tanh(v / 0.01) * 2.0 + 1.5 * v + 0.2 * a
     tau += 0.2 * rng.normal(size=tau.shape)
     stamps = np.round(t * 1e9).astype(np.int64)
@@ -212,7 +214,7 @@ def test_stamps_that_would_make_a_joint_faster_than_its_limit_are_less_likely():
 
 
 def test_positions_beyond_their_limits_speak_against_the_declared_zeros(model, run):
-    """Whole turns are no fault; another robot's limits are unknown."""
+    """Whole turns are no fault."""
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
 
     def declared(q: np.ndarray, share: float) -> float:
@@ -221,7 +223,7 @@ def test_positions_beyond_their_limits_speak_against_the_declared_zeros(model, r
         limited.lowerPositionLimit = -limited.upperPositionLimit
         there = replace(samples, q=q).with_model(replace(model, pin_model=limited))
         chance = {e.hypothesis.kind: e.probability for e in explanations(there)}
-        return chance[Fault.NONE] / chance[Fault.OTHER_ROBOT]
+        return chance[Fault.NONE] / chance[Fault.ANGLE_UNIT]
 
     q = samples.q
     inside = declared(q, 1.1)
@@ -448,6 +450,8 @@ def test_a_load_that_the_description_lacks_is_named():
     assert compare_with_torques(model, carrying, 3.0 / 9.81).codes == ("masses-disagree",)
     unknown = changed(carrying, effort_kind=EffortKind.UNKNOWN)
     assert not compare_with_torques(model, unknown, 3.0 / 9.81).reasons
+    massless = model.with_pi(np.zeros((model.n_bodies, 10)))
+    assert not compare_with_torques(massless, carrying, 3.0).reasons
     found = judged(model, carrying)
     assert "load-lacking" in found.codes
     (found,) = judged(model.with_pi(model.pi + load), run).reasons
@@ -475,22 +479,41 @@ def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
     assert found.failures[0].data["mass"] == pytest.approx(114, abs=1)
 
 
-def test_a_load_is_named_only_if_its_mass_has_a_sign(model):
-    """A last link that is out of balance explains torques without any mass."""
+def test_several_joints_with_other_conventions_are_another_robot(model, run):
+    """Two independent errors of one recording are less likely than the URDF of another robot."""
+    s = run.joints
+    q, v, effort = (negated(x, 2) for x in (s.q, s.v, s.effort))
+    there = changed(run, q=q + np.eye(4)[1] * np.radians(70.0), v=v, effort=effort)
+    assert [reason.code for reason in judged(model, there).failures] == ["other-robot"]
 
-    def load(mass: float, sd: float) -> Explanation:
-        found = model.pi.ravel().copy()
-        found[-10] += mass
-        found_so = Evidence(0.0, found, np.full(found.size, sd), np.zeros(model.nv), np.zeros(1))
-        tool = Hypothesis(Fault.TOOL, "load-lacking")
-        return Explanation(tool, found_so, 1.0, model)
 
-    samples = collect_samples(model, [record(model)], DriveTrain.direct(model.joint_names))
-    masses = replace(load(0.7, 0.2), hypothesis=Hypothesis(Fault.MASSES, "urdf-masses"))
-    assert not is_decided(samples, [masses])  # they excuse torques in any unit
-    assert is_decided(samples, [load(0.7, 0.2)])
-    assert is_decided(samples, [load(-0.7, 0.2)])
-    assert not is_decided(samples, [load(0.33, 0.23)])
+def test_masses_of_the_description_are_never_named_as_the_cause(model, run):
+    """They excuse torques in any unit."""
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names))
+    evidence = Evidence(0.0, model.pi.ravel(), model.pi.ravel(), np.zeros(1), np.zeros(1))
+    masses = Explanation(mass_fault(model, 3.0), evidence, 1.0, model)
+    assert not is_decided(samples, [masses])
+
+
+def test_a_good_description_does_not_hide_the_mass_of_a_tool():
+    """Links that are all as described say nothing about what a tool weighs."""
+    model = RobotModel.from_urdf("ur5")
+    tool = np.zeros((model.n_bodies, 10))
+    tool[-1] = [2.0, 0.0, 0.2, 0.0, 0.025, 0.0, 0.005, 0.0, 0.0, 0.025]
+    loaded = model.with_pi(model.pi + tool)
+    run = record(model, spread=0.0)
+    s = run.joints
+    a = np.gradient(s.v, 1.0 / RATE, axis=0)
+    more = loaded.inverse_dynamics(s.q, s.v, a) - model.inverse_dynamics(s.q, s.v, a)
+    carrying = changed(run, effort=s.effort + more)
+    drives = DriveTrain.direct(model.joint_names)
+    for described, recorded, code, mass in (
+        (model, carrying, "load-lacking", 2.0),
+        (loaded, run, "load-surplus", -2.0),
+    ):
+        found = explanations(collect_samples(described, [recorded], drives, count=300))[0]
+        assert found.hypothesis.code == code
+        assert abs(found.load[0] - mass) < 2.0 * found.load[1] < 1.0
 
 
 def test_a_fit_of_data_in_wrong_units_fails_and_names_them(model):

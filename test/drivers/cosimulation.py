@@ -41,6 +41,7 @@ class FollowingRobot:
         self.a, self._command = np.zeros(len(q)), self.q
         self.w = bandwidth
         self.blocked = self.braking = False
+        self._maps: dict[tuple[bool, float], np.ndarray] = {}
 
     def step(self, q_c: np.ndarray, dt: float) -> None:
         """Follow a command for a time step."""
@@ -48,14 +49,25 @@ class FollowingRobot:
         if self.blocked:
             self.v, self.a = 0 * self.v, 0 * self.v
             return
+        self.q, self.v, self.a = self.moved(np.array([self.q, self.v, before, q_c]), dt)
+
+    def moved(self, x: np.ndarray, dt: float) -> np.ndarray:
+        """q, v and a after a time step from q and v with the last command and this one, (4, n)."""
+        key = (self.braking, dt)
+        if key not in self._maps:  # linear, and the same for each joint
+            self._maps[key] = self.stepped(np.eye(4), dt)
+        return self._maps[key] @ x
+
+    def stepped(self, x: np.ndarray, dt: float) -> np.ndarray:
+        """The same in four steps of Euler's method."""
+        self.q, self.v, before, q_c = x
         h = dt / 4
         for k in range(4):
             target = before + (k + 1) / 4 * (q_c - before)
-            self.a = (
-                -self.v * _BRAKE if self.braking else self.acceleration(target, (q_c - before) / dt)
-            )
-            self.v = self.v + h * self.a
+            a = -self.v * _BRAKE if self.braking else self.acceleration(target, (q_c - before) / dt)
+            self.v = self.v + h * a
             self.q = self.q + h * self.v
+        return np.array([self.q, self.v, a])
 
     def acceleration(self, q_c: np.ndarray, v_c: np.ndarray) -> np.ndarray:
         """Acceleration of the servo for a command, shape (n,) [rad/s^2]."""
@@ -77,6 +89,8 @@ class EffortRobot(FollowingRobot):
         super().__init__(q)
         self._tree, self._data = model.pin_model, model.pin_model.createData()
         self._p, self._d = (np.array(g[: len(q)]) for g in gains)
+
+    moved = FollowingRobot.stepped  # not linear
 
     def acceleration(self, q_c: np.ndarray, v_c: np.ndarray) -> np.ndarray:
         """Acceleration by the equation of motion, shape (n,) [rad/s^2]."""

@@ -44,24 +44,32 @@ class Quintics:
         h = np.diff(self.x)[:, None]
         (p, v, a), (p1, v1, a1) = (np.moveaxis(r, 1, 0) for r in (rows[:-1], rows[1:]))
         d = p1 - p
-        self._c = (
-            p,
-            v,
-            a / 2,
-            (20 * d - (8 * v1 + 12 * v) * h - (3 * a - a1) * h**2) / (2 * h**3),
-            (-30 * d + (14 * v1 + 16 * v) * h + (3 * a - 2 * a1) * h**2) / (2 * h**4),
-            (12 * d - 6 * (v1 + v) * h + (a1 - a) * h**2) / (2 * h**5),
+        self._c = np.stack(
+            [
+                p,
+                v,
+                a / 2,
+                (20 * d - (8 * v1 + 12 * v) * h - (3 * a - a1) * h**2) / (2 * h**3),
+                (-30 * d + (14 * v1 + 16 * v) * h + (3 * a - 2 * a1) * h**2) / (2 * h**4),
+                (12 * d - 6 * (v1 + v) * h + (a1 - a) * h**2) / (2 * h**5),
+            ],
+            axis=1,
         )
 
-    def at(self, t: float) -> tuple[Array, Array, Array]:
-        """q, v and a, held at the ends."""
+    def at(self, t: float) -> Array:
+        """q, v and a, held at the ends, (3, n)."""
         t = min(max(t, self.x[0]), self.x[-1])
-        k = min(max(int(np.searchsorted(self.x, t, side="right")) - 1, 0), len(self.x) - 2)
+        k = min(max(int(self.x.searchsorted(t, side="right")) - 1, 0), len(self.x) - 2)
         s = t - self.x[k]
-        c = [x[k] for x in self._c]
-        q = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
-        v = c[1] + s * (2 * c[2] + s * (3 * c[3] + s * (4 * c[4] + s * 5 * c[5])))
-        return q, v, 2 * c[2] + s * (6 * c[3] + s * (12 * c[4] + s * 20 * c[5]))
+        s2, s3, s4 = s**2, s**3, s**4
+        powers = np.array(
+            [
+                [1.0, s, s2, s3, s4, s**5],
+                [0.0, 1.0, 2 * s, 3 * s2, 4 * s3, 5 * s4],
+                [0.0, 0.0, 2.0, 6 * s, 12 * s2, 20 * s3],
+            ]
+        )
+        return powers @ self._c[k]
 
 
 @dataclass

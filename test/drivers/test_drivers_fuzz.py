@@ -168,7 +168,7 @@ def search(examples: int) -> None:
     run_one()
 
 
-@pytest.mark.timeout(max(300, 10 * EXAMPLES))
+@pytest.mark.timeout(max(1200, 10 * EXAMPLES))
 def test_no_sequence_of_faults_delays_and_kills_makes_a_command_pass_the_limits():
     search(EXAMPLES)
 

@@ -13,10 +13,17 @@ from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
 from sysid_core.export import JointFields, LossCode, PositionServo, Target, mjcf_of, write_mjcf
-from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
+from sysid_core.export.files import (
+    largest_differences,
+    losses_of,
+    reader_of,
+    require_target,
+    write_target,
+)
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, chain_fields, joint_fields
 from sysid_core.export.projection import Projection, projections
+from sysid_core.export.urdf import identified_urdf
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
@@ -191,6 +198,27 @@ def test_a_broken_mesh_is_refused_by_its_name(name, content, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_meshes_that_mujoco_refuses_are_a_stated_loss(tmp_path):
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], "<f4")[[[0, 1, 2], [1, 3, 2]]]
+    triangles = [bytes(12) + three.tobytes() + bytes(2) for three in corners]
+    (tmp_path / "flat.stl").write_bytes(bytes(80) + (2).to_bytes(4, "little") + b"".join(triangles))
+    lines = ["outer loop", *(["vertex 0 0 1"] * 3), "endloop", "endfacet"]
+    (tmp_path / "text.stl").write_text(
+        "\n".join(["solid a", "facet normal 0 0 1", *lines, "endsolid a"])
+    )
+    seen, met = (
+        "".join(f"<{kind}><geometry><mesh filename='{n}.stl'/></geometry></{kind}>" for n in names)
+        for kind, names in (("visual", ("flat", "text")), ("collision", ("flat",)))
+    )
+    model = RobotModel.from_urdf(URDF.replace('<link name="a">', f'<link name="a">{seen}{met}'))
+    meshes = MeshFolder(tmp_path / "meshes", [tmp_path], MESH_FORMATS)
+    file = write_mjcf(tmp_path / "arm.xml", mjcf_of(model, {}, meshes=meshes))
+    plant = mujoco.MjModel.from_xml_path(str(file))
+    assert plant.ngeom == plant.nmesh == 1 and plant.geom_conaffinity[0] == 0
+    losses = {loss.code: loss.names for loss in losses_of(model, Target.MJCF, meshes)}
+    assert losses[LossCode.MESH_FORMAT] == ("text.stl", "flat.stl")
+
+
 def test_a_follower_of_no_joint_is_a_stated_loss():
     urdf = example_robots()["panda"].read_text()
     model = RobotModel.from_urdf(
@@ -208,17 +236,25 @@ def test_locked_joints_are_a_stated_loss_of_every_file(target):
     )
     losses = {loss.code: loss.names for loss in losses_of(model, target, None)}
     assert losses[LossCode.LOCKED] == ("panda_finger_joint1 at 0.02", "panda_finger_joint2 at 0")
+    follower = RobotModel.from_urdf("panda").with_locked({"panda_finger_joint1": 0.02})
+    losses = {loss.code: loss.names for loss in losses_of(follower, target, None)}
+    assert losses[LossCode.MIMIC] == ("panda_finger_joint2",)
+    if target is Target.URDF:
+        assert "<mimic" not in identified_urdf(follower, follower.pi)
 
 
 def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):
     floating = RobotModel.from_urdf("ur5", floating_base=True)
-    with pytest.raises(ModelError, match="neither revolute nor prismatic"):
-        mjcf_of(floating, {})
+    for refused in (lambda: mjcf_of(floating, {}), lambda: require_target(Target.URDF, floating)):
+        with pytest.raises(ModelError, match="neither revolute nor prismatic"):
+            refused()
     model = RobotModel.from_urdf("ur5")
-    pi = model.pi
-    pi[2] = 0.0
-    with pytest.raises(ModelError, match=model.body_names[2]):
-        mjcf_of(model.with_pi(pi), {})
+    rod = [1.0, *np.zeros(3), 0.1, 0.0, 0.1, *np.zeros(3)]  # without inertia about its axis
+    for of_no_body in (np.zeros(10), rod):
+        pi = model.pi
+        pi[2] = of_no_body
+        with pytest.raises(ModelError, match=model.body_names[2]):
+            mjcf_of(model.with_pi(pi), {})
     twice = mjcf_of(model, {}).replace(model.body_names[2], model.body_names[1])
     with pytest.raises(ModelError, match="MuJoCo refuses"):
         write_mjcf(tmp_path / "twice.xml", twice)

@@ -77,6 +77,21 @@ def test_shapes_that_cannot_be_written_are_told(target, shape, tmp_path):
     assert text.count("<geom ") + text.count("<geometry>") == 1
 
 
+def test_meshes_of_a_urdf_are_copied_kept_or_told(tmp_path):
+    (tmp_path / "robot/parts").mkdir(parents=True)
+    (tmp_path / "robot/parts/a.glb").write_bytes(b"glTF")
+    names = ("parts/a.glb", "package://robot/parts/a.glb", "parts/b.stl", "package://gone/a.stl")
+    shapes = (f'<visual><geometry><mesh filename="{n}"/></geometry></visual>' for n in names)
+    urdf = URDF.replace('<link name="a">', f'<link name="a">{"".join(shapes)}')
+    places = (tmp_path / "robot",)
+    written = write_target(Target.URDF, frictionless(urdf), tmp_path / "out", places=places)
+    found = ET.parse(written.files[0]).getroot().findall("link/visual/geometry/mesh")
+    assert [mesh.get("filename") for mesh in found] == ["meshes/000_a.glb", *names[1:]]
+    assert written.files[1].read_bytes() == b"glTF" and len(written.files) == 2
+    losses = {loss.code: loss.names for loss in written.losses}
+    assert losses == {LossCode.MESH_MISSING: names[2:]}
+
+
 def test_any_name_of_a_joint_is_a_name_in_yaml_and_c(tmp_path):
     urdf = URDF.replace('"j1"', '"j {1} 😀 ??/"').replace('effort="50" velocity="5"', 'effort="0"')
     robot = frictionless(urdf.replace('effort="0"', 'effort="0" velocity="0"'))

@@ -13,14 +13,19 @@ from sysid_core.export.files import write_target
 from sysid_core.export.projection import Projection
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, example_robots
 
+STAND = """<link name="world"/><joint name="stand" type="fixed"><parent link="world"/>
+<child link="base"/><origin xyz="0 0.1 0.8" rpy="0.3 0 0"/></joint></robot>"""
 ROBOTS = ["panda", *range(5)] if "panda" in example_robots() else [*range(5)]
 
 
 def robot_of(name: str | int, rng: np.random.Generator) -> Projection:
-    """An example robot or a random tree, without friction; fixed links have shapes."""
+    """An example robot or a random tree, without friction; fixed links have shapes, and every
+    other tree stands on a table.
+    """
     if isinstance(name, int):
         text = random_urdf(np.random.default_rng(name))
         shape = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
+        text = text.replace("</robot>", STAND) if name % 2 else text
         name = text.replace('<link name="base"/>', f'<link name="base">{shape}</link>')
     model = with_consistent_bodies(RobotModel.from_urdf(name), rng)
     return Projection(model, FrictionModel(DriveTrain.direct(model.joint_names), ()), np.zeros(0))

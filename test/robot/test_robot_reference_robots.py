@@ -81,7 +81,7 @@ def test_masses_of_a_table_arrive_in_the_model(tmp_path):
     [
         ("joints: [{type: R}]", "name"),
         ("{name: x, joints: [{type: S}]}", r"`joints\[0\].type` is 'S'"),
-        ("{name: x, joints: [{type: R, r: 1}]}", "key 'r' that means nothing"),
+        ("{name: x, joints: [{type: R, r: 1}]}", "unknown key 'r'"),
         ("{name: x, joints: [{type: R, parent: y}]}", "parent 'y'"),
     ],
 )

@@ -3,16 +3,30 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
+import yaml
+from two_joint_arm import call
 
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.export import write_mjcf
 from sysid_core.report import moving_robot
 from sysid_core.robot import load_robot
-from sysid_core.servos import JointServo, ServoModel, Term, servo_mjcf, servo_plant
+from sysid_core.servos import (
+    JointServo,
+    Replay,
+    ServoModel,
+    ServoRecording,
+    Term,
+    replay_in_mujoco,
+    servo_mjcf,
+    servo_plant,
+)
 from sysid_core.simulation import SensorNoise, SimulatedRobot
 
 URDF = """<robot name="arm"><link name="base"/>
@@ -36,31 +50,57 @@ SERVO = {
 }
 
 
+JOINTS = ("lift", "elbow")
+
+
 def model_of(**more: float) -> ServoModel:
     values = SERVO | {Term(name): x for name, x in more.items()}
-    return ServoModel(load_robot(URDF), tuple(JointServo(j, values) for j in ("lift", "elbow")))
+    return ServoModel(load_robot(URDF), tuple(JointServo(j, values) for j in JOINTS))
+
+
+def commands(t: np.ndarray) -> np.ndarray:
+    phase = 2 * np.pi * t[:, None] * [0.3, 0.5]
+    return 0.5 * np.sin(phase) + 0.2 * np.sin(2.6 * phase)
 
 
 def replayed(model: ServoModel) -> tuple[float, float]:
     """How far MuJoCo's motion and the commands are from our own simulation, as rms [rad]."""
     t = np.arange(0.0, 20.0, 0.02)
-    phase = 2 * np.pi * t[:, None] * [0.3, 0.5]
-    target = 0.5 * np.sin(phase) + 0.2 * np.sin(2.6 * phase)
+    target = commands(t)
     ours = model.simulate(t, target, t, target[0])
-    mj = mujoco.MjModel.from_xml_string(servo_mjcf(model).text)
-    data = mujoco.MjData(mj)
-    theirs = np.empty_like(ours)
-    for k, now in enumerate(t):
-        while data.time < now - 1e-9:
-            data.ctrl[:] = target[np.searchsorted(t, data.time + 1e-9, side="right") - 1]
-            mujoco.mj_step(mj, data)
-        theirs[k] = data.qpos
-    return tuple(float(np.sqrt(np.mean((x - ours) ** 2))) for x in (theirs, target))  # type: ignore[return-value]
+    recording = ServoRecording("motion", model.joints, t, ours, t, target)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_mjcf(Path(folder) / "arm.xml", servo_mjcf(model).text)
+        (theirs,) = replay_in_mujoco(path, model, [Replay(recording, ours)])
+    return tuple(float(np.sqrt(np.mean(x**2))) for x in (theirs.rms, target - ours))
 
 
 def test_mujoco_replays_an_arm_near_our_own_simulation() -> None:
     missed, followed = replayed(model_of())
     assert missed < 0.1 * followed
+
+
+def test_an_exported_file_is_judged_on_recordings(tmp_path: Path) -> None:
+    joints = [{"joint": j, "terms": {k.value: x for k, x in SERVO.items()}} for j in JOINTS]
+    model = {"schema": "robot_sysid/servos/1", "urdf": "robot.urdf", "joints": joints}
+    (tmp_path / "servos.yaml").write_text(yaml.safe_dump(model))
+    (tmp_path / "robot.urdf").write_text(URDF)
+    t = np.arange(0.0, 10.0, 0.02)
+    target = commands(t)
+    names = ",".join(["t", *(f"q_{j}" for j in JOINTS), *(f"target_{j}" for j in JOINTS)])
+    table = np.column_stack([t, model_of().simulate(t, target, t, target[0]), target])
+    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header=names, comments="")
+    mjcf, out = tmp_path / "arm.xml", tmp_path / "errors.json"
+    assert call("servos", "export", tmp_path, "--out", mjcf)[0] == 0
+    judged = ("servos", "simulate", tmp_path, tmp_path / "run.csv", "--mjcf", mjcf)
+    assert call(*judged, "--json", out)[0] == 0
+    errors = json.loads(out.read_text())
+    assert errors["rms"] < 1e-4 < errors["mjcf_rms"] < 0.1 * errors["command_rms"]
+    status, output = call(*judged)
+    assert status == 0 and f"in MuJoCo: {1e3 * errors['mjcf_rms']:.2f} mrad" in output
+    mjcf.write_text(mjcf.read_text().replace("elbow", "wrist"))
+    with pytest.raises(ModelError, match="elbow"):
+        call(*judged)
 
 
 def test_friction_of_loads_and_of_rest_is_held_by_a_constant() -> None:

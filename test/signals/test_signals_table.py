@@ -183,7 +183,7 @@ def test_backward_time_wrong_width_and_nan_name_the_row(tmp_path):
         ({"position": {"columns": [1.5, None]}}, r"`position.columns\[0\]` is 1.5"),
         ({"position": {"columns": [-1, 2]}}, "greater than or equal to 0"),
         ({"files": [1]}, r"`files\[0\]` is 1"),
-        ({"wobble": 1}, "has a key 'wobble' that means nothing"),
+        ({"wobble": 1}, "has an unknown key 'wobble'"),
         ({"schema": "x"}, "not of schema"),
         (
             {"transmission": {"reduction": [[1, float("nan")], [0, 1]]}},

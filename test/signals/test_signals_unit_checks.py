@@ -44,6 +44,7 @@ def test_sound_units_pass_however_noisy_and_far_a_joint_turns(rate_hz):
             180 / np.pi,
             "'turn' of 'run' goes to .* In degrees, the positions of all joints",
         ),
+        (3.0, 3.0, r"-3 to 3 \(rad or m\)\.(?! In degrees)"),  # so small no motion is in degrees
         (1000.0, 1000.0, r"-3 to 3 \(rad or m\)\.(?! In degrees)"),
         (1.0, 180 / np.pi, "57.3 times the derivative"),
         (0.01, 1.0, "100 times the derivative"),

@@ -8,34 +8,36 @@
 namespace robot_sysid_controllers
 {
 
-/// The C code of `sysid export --to c`, loaded as a library: torques of the drives, with parameters as data.
+/// The C code of `sysid export --to c`, loaded as a shared library; its parameters are data.
 ///
-/// All calls but the constructor are free of allocation, locks and exceptions.
+/// All functions except the constructor run without allocations, locks and exceptions.
 class ExportedModel
 {
 public:
   /// \param library Path of the shared library.
-  /// \param prefix What its names begin with; empty: the file's name without `lib` and ending.
-  /// \throws std::runtime_error It can't be loaded, or isn't such a library.
+  /// \param prefix Prefix of the library's symbols; empty: the file name without `lib` and extension.
+  /// \throws std::runtime_error The library can't be loaded, or lacks a symbol.
   explicit ExportedModel(const std::string & library, const std::string & prefix = "");
   ~ExportedModel();
   ExportedModel(const ExportedModel &) = delete;
   ExportedModel & operator=(const ExportedModel &) = delete;
 
-  /// Joints, in the order of all arrays.
+  /// Joint names, in the order of all arrays.
   const std::vector<std::string> & joint_names() const { return joint_names_; }
-  /// Ten of each body, then those of friction; as estimates call them.
+  /// Parameter names as in estimates: ten per body, then those of friction.
   const std::vector<std::string> & parameter_names() const { return parameter_names_; }
-  /// The exported values, SI.
+  /// Exported values of the parameters, in SI units.
   const std::vector<double> & parameters() const { return parameters_; }
-  /// Numbers of a friction state: what presliding and play remember.
+  /// Size of the friction state (presliding and play).
   std::size_t state_size() const { return state_size_; }
 
-  /// Friction forgets; before the first `torques` and after a pause. \param q Positions (n) [rad or m].
+  /// Reset the friction state; call it before the first `torques` and after a pause.
+  /// \param q Positions (n) [rad or m].
   void reset(double * state, const double * q) const noexcept { reset_(state, q); }
 
-  /// Torques that the drives give [N m or N]; once a period: the state follows q.
-  /// \param parameters As `parameters()`. \param q,v,a (n) [rad, rad/s, rad/s^2]. \param tau (n).
+  /// Drive torques [N m or N]. Call it once per control period, since it updates the friction state.
+  /// \param parameters In the order of `parameters()`. \param q,v,a Motion (n) [rad, rad/s, rad/s^2].
+  /// \param tau Torques (n).
   void torques(
     const double * parameters, const double * q, const double * v, const double * a, double * state,
     double * tau) const noexcept
@@ -43,13 +45,13 @@ public:
     torques_(parameters, q, v, a, state, tau);
   }
 
-  /// Torques that gravity asks for (n) [N m or N].
+  /// Gravity torques (n) [N m or N].
   void gravity(const double * parameters, const double * q, double * tau) const noexcept
   {
     gravity_(parameters, q, tau);
   }
 
-  /// Mass matrix of the exported rigid bodies by rows (n x n) [kg m^2].
+  /// Mass matrix of the exported rigid bodies (n x n, row-major) [kg m^2].
   void mass_matrix(const double * q, double * M) const noexcept { mass_matrix_(q, M); }
 
   /// Torques of the exported rigid bodies (n) [N m or N].
@@ -59,7 +61,7 @@ public:
     rigid_torques_(q, v, a, tau);
   }
 
-  /// Inertia of the drives at the joints (n) [kg m^2].
+  /// Drive inertia reflected to the joints (n) [kg m^2].
   const double * armature() const { return armature_; }
 
 private:

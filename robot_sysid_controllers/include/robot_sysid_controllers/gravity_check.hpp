@@ -13,17 +13,18 @@
 namespace robot_sysid_controllers
 {
 
-/// Why parameters would hold the robot badly against gravity; empty: they wouldn't.
+/// Reason why the gravity torques of parameters are implausible; empty: they are plausible.
 ///
-/// As `judge_for_control` of the core, over random postures: with the gravity torques g of the
-/// parameters and g0 of the exported model, `max |g_j - g0_j| <= (factor - 1) max |g0_j|` for every
-/// joint j, and `<g, g0> >= <g0, g0> / factor`: what is too light would let the arm fall.
-/// \param parameters As the model's. \param factor Above 1. Not for real-time threads.
+/// The same check as `judge_for_control` of the core, over random postures. With the gravity torques g
+/// of the parameters and g0 of the exported model, `max |g_j - g0_j| <= (factor - 1) max |g0_j|` must
+/// hold for every joint j, and `<g, g0> >= <g0, g0> / factor`: an arm that is modelled too light would
+/// fall. Not for real-time threads.
+/// \param parameters In the model's order. \param factor Above 1.
 inline std::string gravity_refusal(
   const ExportedModel & model, const std::vector<double> & parameters, double factor)
 {
   constexpr int kPostures = 64;    // as in the core
-  constexpr double kLeast = 0.05;  // of the heaviest joint's torque: lighter ones are judged by it
+  constexpr double kLeast = 0.05;  // smallest scale of a joint, relative to the largest gravity torque
   constexpr double kRange = 3.14159265358979;  // [rad or m]; the exported model has no limits
   const std::size_t n = model.joint_names().size();
   std::mt19937 random(0);
@@ -46,12 +47,12 @@ inline std::string gravity_refusal(
   for (std::size_t j = 0; j < n && heaviest > 0.0; ++j) {
     if (!(off[j] <= (factor - 1.0) * std::fmax(peak[j], kLeast * heaviest))) {
       return "its gravity torque of " + model.joint_names()[j] + " is " + std::to_string(off[j]) +
-             " N m away from the exported model's, which is " + std::to_string(peak[j]) +
-             " N m at most";
+             " N m different from the exported model's, whose maximum is " + std::to_string(peak[j]) +
+             " N m";
     }
   }
   if (!(product >= square / factor)) {
-    return "it would hold " + std::to_string(product / square) + " of the exported model's weight";
+    return "it carries only " + std::to_string(product / square) + " of the exported model's weight";
   }
   return "";
 }

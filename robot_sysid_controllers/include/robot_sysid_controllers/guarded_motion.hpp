@@ -11,14 +11,15 @@
 namespace robot_sysid_controllers
 {
 
-/// Whether somebody still speaks: counts messages, measures silence in control periods.
+/// Timeout of a stream of messages, measured in control periods.
 class Silence
 {
 public:
-  /// \param patience Longest silence [s]; 0: nobody is listened to.
+  /// \param patience Timeout [s]; 0: no timeout.
   explicit Silence(double patience) : patience_(patience) {}
 
-  /// One period. \param count Messages so far. \param dt [s]. \return Whether the silence is too long.
+  /// Advance by one control period. \param count Number of messages received so far.
+  /// \param dt Period [s]. \return True if the timeout has passed since the last message.
   bool longer(std::uint32_t count, double dt) noexcept
   {
     silent_ = count != count_ ? 0.0 : silent_ + dt;
@@ -29,21 +30,21 @@ public:
 private:
   const double patience_;
   std::uint32_t count_ = 0;
-  double silent_ = INFINITY;  // nobody has spoken yet
+  double silent_ = INFINITY;  // no message yet
 };
 
-/// What a guard does, and why it brakes.
+/// State of a guard, with the reason for braking.
 enum class Guard : std::uint8_t {
-  kHolding,    ///< stands at the last commanded position
+  kHolding,    ///< holds the last commanded position
   kPlaying,    ///< plays the checked path
-  kAsked,      ///< brakes: asked to
-  kExecutor,   ///< brakes: the executor is silent
-  kWrench,     ///< brakes: the force-torque sensor is silent
-  kState,      ///< brakes: joint states aren't numbers
-  kDeviation,  ///< brakes: the robot isn't where it is commanded to be
+  kAsked,      ///< brakes: a stop was requested
+  kExecutor,   ///< brakes: no messages from the executor
+  kWrench,     ///< brakes: no messages from the force-torque sensor
+  kState,      ///< brakes: joint states are not finite
+  kDeviation,  ///< brakes: the tracking error is too large
 };
 
-/// Name of what a guard does.
+/// Text of a state.
 inline const char * name_of(Guard guard) noexcept
 {
   switch (guard) {
@@ -52,39 +53,40 @@ inline const char * name_of(Guard guard) noexcept
     case Guard::kPlaying:
       return "playing";
     case Guard::kAsked:
-      return "braking: asked to";
+      return "braking: a stop was requested";
     case Guard::kExecutor:
       return "braking: the executor is silent";
     case Guard::kWrench:
       return "braking: the wrench is silent";
     case Guard::kState:
-      return "braking: joint states aren't numbers";
+      return "braking: joint states are not finite";
     case Guard::kDeviation:
-      return "braking: the robot isn't where it is commanded to be";
+      return "braking: the tracking error is too large";
   }
   return "";
 }
 
-/// What a guard hears in one period.
+/// Inputs of a guard in one control period.
 struct GuardInput
 {
   /// Measured positions (n) [rad].
   const double * q;
-  /// Messages so far.
+  /// Numbers of messages received so far.
   std::uint32_t executor, wrench;
   bool stop;
-  /// Of the path's own, 0 to 1.
+  /// Speed relative to the path's speed, 0 to 1.
   double speed;
 };
 
-/// Plays checked paths while everybody speaks; brakes along them when somebody falls silent.
+/// Plays checked paths, and brakes along them when messages of the executor or the sensor stop.
 ///
-/// What began to brake stands still before anything else begins; no path is gone on with.
+/// After braking has started, the robot comes to rest before another path can start. A path is never
+/// continued.
 class GuardedMotion
 {
 public:
   /// \param acceleration Limits (n) [rad/s^2]. \param deviation Largest tracking error [rad].
-  /// \param executor,wrench Longest silences [s]; a wrench of 0 isn't needed.
+  /// \param executor,wrench Timeouts [s]; 0 for the wrench: no sensor is needed.
   GuardedMotion(
     std::vector<double> acceleration, double deviation, double executor, double wrench)
   : n_(acceleration.size()),
@@ -95,14 +97,14 @@ public:
   {
   }
 
-  /// Stand where the robot is, at activation. \param q (n) [rad].
+  /// Hold the robot's position, at activation. \param q Positions (n) [rad].
   void hold(const double * q) noexcept
   {
     player_.hold(q);
     doing_ = Guard::kHolding;
   }
 
-  /// Begin a path. \return Whether it may be: at rest, from here, with everybody speaking.
+  /// Start a path. \return True if it was started: the robot is at rest at its first point, without a fault.
   bool begin(const Path & path) noexcept
   {
     if (player_.moving() || fault_ != Guard::kHolding || path.joints() != n_) {
@@ -118,7 +120,7 @@ public:
     return true;
   }
 
-  /// One period of `dt` [s]; the command is in `q`, `v` and `a` afterwards.
+  /// Advance by one period `dt` [s]; afterwards, `q`, `v` and `a` are the command.
   void update(const GuardInput & in, double dt) noexcept
   {
     const bool no_executor = executor_.longer(in.executor, dt);
@@ -139,9 +141,9 @@ public:
   }
 
   Guard doing() const noexcept { return doing_; }
-  /// Why it braked last; `kHolding`: it never did.
+  /// Reason of the last braking; `kHolding`: none yet.
   Guard cause() const noexcept { return cause_; }
-  /// What forbids a beginning now; `kHolding`: nothing.
+  /// Fault that prevents a start now; `kHolding`: none.
   Guard fault() const noexcept { return fault_; }
   bool moving() const noexcept { return player_.moving(); }
   double place() const noexcept { return player_.place(); }
@@ -150,7 +152,7 @@ public:
   const double * a() const noexcept { return player_.a(); }
 
 private:
-  /// Of a beginning from the held position: what numbers lose between double and message [rad].
+  /// Tolerance of a path's first point for the rounding of positions in messages [rad].
   static constexpr double kSamePlace = 1e-9;
 
   Guard off_the_path(const double * q) const noexcept

@@ -11,9 +11,10 @@ namespace robot_sysid_controllers
 /// m [kg], m c [kg m], Ixx Ixy Iyy Ixz Iyz Izz about the frame's origin [kg m^2].
 using InertialParameters = std::array<double, 10>;
 
-/// Whether a body may exist: the pseudo-inertia is positive semi-definite (Wensing, Kim, Slotine 2018).
+/// True if a body is physically consistent: its pseudo-inertia is positive semi-definite (Wensing, Kim,
+/// Slotine 2018).
 ///
-/// Cholesky's factorisation of [tr(I)/2 E - I, m c; m c^T, m], with room for rounding.
+/// Cholesky factorisation of [tr(I)/2 E - I, m c; m c^T, m], with a tolerance for rounding.
 inline bool is_physically_consistent(const double * pi)
 {
   const double half = 0.5 * (pi[4] + pi[6] + pi[9]);
@@ -26,7 +27,7 @@ inline bool is_physically_consistent(const double * pi)
   for (std::size_t i = 0; i < 4; ++i) {
     scale[i] = L[i][i];
   }
-  constexpr double kRounding = 1e-9;  // of the diagonal: numbers that went through text and messages
+  constexpr double kRounding = 1e-9;  // relative to the diagonal, for values from text and messages
   for (std::size_t j = 0; j < 4; ++j) {
     for (std::size_t k = 0; k < j; ++k) {
       L[j][j] -= L[j][k] * L[j][k];
@@ -50,10 +51,11 @@ inline bool is_physically_consistent(const double * pi)
   return true;
 }
 
-/// Parameters of a body in another frame.
-/// \param mass [kg]. \param com Centre of mass in its own frame (3) [m].
-/// \param inertia About the centre of mass, axes of its own frame: Ixx Ixy Iyy Ixz Iyz Izz [kg m^2].
-/// \param R Axes of its own frame in the other by rows (9). \param p Its origin there (3) [m].
+/// Inertial parameters of a body, expressed in another frame.
+/// \param mass Mass [kg]. \param com Centre of mass in the body's frame (3) [m].
+/// \param inertia About the centre of mass, in the body's axes: Ixx Ixy Iyy Ixz Iyz Izz [kg m^2].
+/// \param R Rotation from the body's frame to the other frame (9, row-major).
+/// \param p Origin of the body's frame in the other frame (3) [m].
 inline InertialParameters inertial_parameters_in(
   double mass, const double * com, const double * inertia, const double * R, const double * p)
 {

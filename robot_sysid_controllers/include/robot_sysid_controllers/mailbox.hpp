@@ -8,9 +8,9 @@
 namespace robot_sysid_controllers
 {
 
-/// Hands objects from one ordinary thread to one real-time thread: no lock, no allocation there.
+/// Passes objects from one ordinary thread to one real-time thread, without locks and allocations there.
 ///
-/// What the real-time thread has done with is kept for the ordinary thread, which frees it.
+/// The ordinary thread frees the objects that the real-time thread returns.
 template <typename T>
 class Mailbox
 {
@@ -25,29 +25,29 @@ public:
     delete used_.load();
   }
 
-  /// Ordinary thread: offer an object in place of one that wasn't taken.
+  /// Ordinary thread: offer an object; it replaces one that was not taken.
   void offer(std::unique_ptr<T> object)
   {
     delete used_.exchange(nullptr, std::memory_order_acq_rel);
     delete offered_.exchange(object.release(), std::memory_order_acq_rel);
   }
 
-  /// Ordinary thread: take back what wasn't taken.
+  /// Ordinary thread: withdraw an object that was not taken.
   void withdraw() { offer(nullptr); }
 
-  /// Real-time thread: what was offered, or null. Only where `give_back` has room.
+  /// Real-time thread: take the offered object; null if there is none, or the returned one is not freed.
   T * take() noexcept
   {
     if (used_.load(std::memory_order_acquire) != nullptr) {
-      return nullptr;  // the ordinary thread frees the last one with its next offer or `clear`
+      return nullptr;  // the ordinary thread frees it with the next offer or `clear`
     }
     return offered_.exchange(nullptr, std::memory_order_acq_rel);
   }
 
-  /// Real-time thread: return an object that is done with.
+  /// Real-time thread: return an object that is no longer used.
   void give_back(T * object) noexcept { used_.store(object, std::memory_order_release); }
 
-  /// Ordinary thread, now and then: free what was given back.
+  /// Ordinary thread, periodically: free the returned object.
   void clear() { delete used_.exchange(nullptr, std::memory_order_acq_rel); }
 
 private:

@@ -14,25 +14,25 @@
 namespace robot_sysid_controllers
 {
 
-/// A robot that MuJoCo simulates, with drives that take efforts, or follow positions and velocities.
+/// A robot simulated by MuJoCo, whose drives follow commanded efforts, positions or velocities.
 ///
-/// A drive that nobody commands holds its joint where it was, as brakes do. One that follows asks for
-/// `w^2 (q_c - q) + 2 w (v_c - v)` (w: its bandwidth), with the torque of MuJoCo's own model for it.
+/// A drive without a command holds its joint like a brake. Position and velocity control demands the
+/// acceleration `w^2 (q_c - q) + 2 w (v_c - v)` (w: bandwidth), with the torque from MuJoCo's model.
 class MujocoRobot
 {
 public:
-  /// What a drive takes.
+  /// Mode of a drive.
   enum class Mode { kHold, kEffort, kPosition, kVelocity };
 
-  /// What a drive is told. \param q,v,effort [rad or m, rad/s, N m]; v is 0 where only q is given.
+  /// Command of a drive: q [rad or m], v [rad/s or m/s], effort [N m or N]; v is 0 if only q is given.
   struct Command
   {
     Mode mode = Mode::kHold;
     double q = 0.0, v = 0.0, effort = 0.0;
   };
 
-  /// \param file MJCF, as `sysid export` writes it: a motor (gain 1) at each joint that is named.
-  /// \param joints Their names (n). \param bandwidth Of drives that follow [rad/s].
+  /// \param file MJCF of `sysid export`, with a motor (gain 1) at each of the joints.
+  /// \param joints Joint names (n). \param bandwidth Of position and velocity control [rad/s].
   /// \throws std::runtime_error The file can't be read, or a joint has no such motor.
   MujocoRobot(const std::string & file, const std::vector<std::string> & joints, double bandwidth)
   : commands(joints.size()), model_(load(file), mj_deleteModel), bandwidth_(bandwidth)
@@ -59,10 +59,10 @@ public:
     reset(held_.data());
   }
 
-  /// What each drive is told (n); read at the next `advance`.
+  /// Command of each drive (n); read by the next `advance`.
   std::vector<Command> commands;
 
-  /// Stand at a position (n) [rad or m].
+  /// Set the position (n) [rad or m], at rest.
   void reset(const double * q) noexcept
   {
     mj_resetData(model_.get(), data_.get());
@@ -73,10 +73,10 @@ public:
     mj_forward(model_.get(), data_.get());
   }
 
-  /// Let time pass [s], in steps of the model's own; what is less than one is made up for later.
+  /// Simulate a duration [s] with the model's step size; the remainder is added to the next call.
   void advance(double dt) noexcept
   {
-    constexpr double kMost = 0.1;  // [s] of a stalled process that is made up for
+    constexpr double kMost = 0.1;  // longest delay of the process that is made up for [s]
     left_ = std::min(left_ + dt, kMost);
     for (; left_ >= model_->opt.timestep; left_ -= model_->opt.timestep) {
       mj_step1(model_.get(), data_.get());
@@ -87,7 +87,7 @@ public:
 
   double q(std::size_t j) const noexcept { return data_->qpos[position_[j]]; }
   double v(std::size_t j) const noexcept { return data_->qvel[dof_[j]]; }
-  /// What the drive gives [N m or N].
+  /// Effort of the drive [N m or N].
   double effort(std::size_t j) const noexcept { return data_->ctrl[motor_[j]]; }
 
 private:

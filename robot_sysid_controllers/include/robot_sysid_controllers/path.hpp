@@ -12,28 +12,28 @@
 namespace robot_sysid_controllers
 {
 
-/// What joints may do (n each): positions [rad], velocity [rad/s], acceleration [rad/s^2].
+/// Joint limits (n each): positions [rad], velocity [rad/s], acceleration [rad/s^2].
 struct JointLimits
 {
   std::vector<double> lower, upper, velocity, acceleration;
 };
 
-/// Quintics between points, as trajectory controllers interpolate: q(u), q'(u), q''(u).
+/// Quintic spline through the points, as in trajectory controllers: q(u), q'(u), q''(u).
 ///
-/// A point is a row of time, positions, velocities and accelerations, so that a control period reads
-/// two rows beside each other: other programs may have used the caches since the last one.
+/// A point is stored as a row of time, positions, velocities and accelerations. A control period thus
+/// reads two adjacent rows, which is fast even if other programs have displaced the cached data.
 class Path
 {
 public:
-  /// \param time Times of the points (K), from zero [s]. \param q,v,a Rows of points (K x n).
-  /// \param origin Time at which the motion begins that it was made of [s]: before is the way to it.
+  /// \param time Times of the points (K), starting at zero [s]. \param q,v,a Motion of the points (K x n).
+  /// \param origin Time at which the requested motion begins [s]; the approach to it comes before.
   Path(std::size_t n, const std::vector<double> & time, const std::vector<double> & q,
        const std::vector<double> & v, const std::vector<double> & a, double origin = 0.0)
   : n_(n), origin_(origin)
   {
     const std::size_t all = time.size() * n;
     if (q.size() != all || v.size() != all || a.size() != all) {
-      return;  // no points: `refusal` says so
+      return;  // without points; `refusal` reports it
     }
     size_ = time.size();
     for (std::size_t k = 0; k < size_; ++k) {
@@ -45,15 +45,16 @@ public:
   }
 
   std::size_t joints() const noexcept { return n_; }
-  /// Length in time [s].
+  /// Duration [s].
   double duration() const noexcept { return size_ == 0 ? 0.0 : *point(size_ - 1); }
-  /// Time at which the motion begins that it was made of [s].
+  /// Time at which the requested motion begins, after the approach [s].
   double origin() const noexcept { return origin_; }
   /// First position (n) [rad].
   const double * start() const noexcept { return point(0) + 1; }
 
-  /// Position and derivatives at u, held at the ends. \param u [s]. \param q,dq,ddq (n) [rad, rad/s, rad/s^2].
-  /// \param k Where the search for the point before u begins, and this point afterwards; 0 at first.
+  /// Position and derivatives at u, which is limited to the path.
+  /// \param u Path parameter [s]. \param q,dq,ddq Result (n) [rad, rad/s, rad/s^2].
+  /// \param k Start of the search for the point before u (initially 0); set to this point.
   void at(double u, std::size_t & k, double * q, double * dq, double * ddq) const noexcept
   {
     u = std::clamp(u, 0.0, duration());
@@ -79,7 +80,7 @@ public:
     }
   }
 
-  /// Why it may not be played, at points `dt` apart; none: it may. Not for real-time threads.
+  /// Reason to refuse the path, checked every `dt` [s]; none: it is accepted. Not for real-time threads.
   std::optional<std::string> refusal(const JointLimits & limits, double dt) const
   {
     if (size_ < 2) {
@@ -88,7 +89,7 @@ public:
     for (std::size_t k = 0; k < size_; ++k) {
       const double t = *point(k);
       if (!(k == 0 ? t == 0.0 : t > *point(k - 1)) || !std::isfinite(t)) {
-        return "its times don't begin at zero and grow";
+        return "its times must start at zero and increase";
       }
     }
     std::vector<double> q(n_), v(n_), a(n_);
@@ -100,7 +101,7 @@ public:
       const bool end = i == 0 || i == steps;
       for (std::size_t j = 0; j < n_; ++j) {
         const char * what = nullptr;
-        // 1e-9: what rounding adds to a motion that uses a limit to the full.
+        // 1e-9: tolerance for the rounding of a motion that reaches a limit.
         const auto beyond = [](double x, double most) { return !(x <= most + 1e-9); };
         if (beyond(q[j], limits.upper[j]) || beyond(-q[j], -limits.lower[j])) {
           what = "position";
@@ -108,12 +109,12 @@ public:
           what = "velocity";
         } else if (beyond(std::fabs(a[j]), limits.acceleration[j])) {
           what = "acceleration";
-        } else if (end && std::fabs(v[j]) > 1e-6) {  // as joint_trajectory_controller asks of ends
+        } else if (end && std::fabs(v[j]) > 1e-6) {  // as joint_trajectory_controller requires
           what = "velocity at an end";
         }
         if (what != nullptr) {
           return std::string("the ") + what + " of joint " + std::to_string(j) + " at " +
-                 std::to_string(u) + " s is beyond what it may be";
+                 std::to_string(u) + " s exceeds its limit";
         }
       }
     }
@@ -128,11 +129,11 @@ private:
   double origin_;
 };
 
-/// Plays a path at a speed that may change, and brakes along it inside the acceleration limits.
+/// Plays a path at a variable speed, and brakes along it within the acceleration limits.
 ///
-/// With u the place on the path and s = du/dt: `|q'(u+) s+ - q'(u) s| <= a dt` for each joint, so that the
-/// commanded velocities never change faster than the limits allow; s = 1 is always possible where the
-/// path itself keeps them, and so is every s below.
+/// With the path parameter u and the speed s = du/dt, `|q'(u+) s+ - q'(u) s| <= a dt` holds for each
+/// joint: the commanded velocities never change faster than the limits permit. If the path itself keeps
+/// the limits, then s = 1 and every smaller s are always feasible.
 class PathPlayer
 {
 public:
@@ -143,7 +144,7 @@ public:
   {
   }
 
-  /// Stand at a position (n) [rad].
+  /// Hold a position (n) [rad].
   void hold(const double * q) noexcept
   {
     std::copy_n(q, n_, q_.begin());
@@ -153,7 +154,7 @@ public:
     speed_ = 0.0;
   }
 
-  /// Begin a path at rest; it outlives what follows, until `hold` or its end.
+  /// Start a path from rest; it must exist until its end or until `hold`.
   void begin(const Path * path) noexcept
   {
     path_ = path;
@@ -162,15 +163,15 @@ public:
     path_->at(0.0, k_, q_.data(), dq_.data(), ddq_.data());
   }
 
-  /// One period towards a speed. \param wanted 0 to 1. \param dt Period [s].
-  /// \param for_good Whether the path ends where the speed is 0.
+  /// Advance by one control period. \param wanted Desired speed, 0 to 1. \param dt Period [s].
+  /// \param for_good True: the path ends when the speed has reached 0.
   void advance(double wanted, double dt, bool for_good) noexcept
   {
     if (path_ == nullptr) {
       return;
     }
     const double before = speed_;
-    std::copy(v_.begin(), v_.end(), a_.begin());  // velocities of the period before
+    std::copy(v_.begin(), v_.end(), a_.begin());  // velocities of the previous period
     u_ += before * dt;
     path_->at(u_, k_, q_.data(), dq_.data(), ddq_.data());
     if (u_ >= path_->duration()) {
@@ -181,7 +182,7 @@ public:
     if (!speeds(for_good ? kStopShare * dt : dt, low, high) && for_good) {
       speeds(dt, low, high);
     }
-    // Where rounding or a path at its limits leaves nothing, the speed stays.
+    // If no speed is feasible (rounding, or a path at its limits), the speed is kept.
     speed_ = low <= high ? std::clamp(wanted, low, high) : before;
     for (std::size_t j = 0; j < n_; ++j) {
       v_[j] = dq_[j] * speed_;
@@ -193,20 +194,20 @@ public:
   }
 
   bool moving() const noexcept { return path_ != nullptr; }
-  /// Share of the path's own speed.
+  /// Speed relative to the path's speed.
   double speed() const noexcept { return speed_; }
-  /// Place on the path [s].
+  /// Path parameter [s].
   double place() const noexcept { return u_; }
   const double * q() const noexcept { return q_.data(); }
   const double * v() const noexcept { return v_.data(); }
   const double * a() const noexcept { return a_.data(); }
 
 private:
-  /// Of the limits that a stop uses, where the path leaves it the choice: a torque-controlled arm overshoots
-  /// by 12 %, as `STOP_SHARE` of the executor's stops says.
+  /// Share of the acceleration limits that a stop uses if this is feasible: a torque-controlled arm
+  /// overshoots by 12 % (see `STOP_SHARE` of the executor's stops).
   static constexpr double kStopShare = 0.9;
 
-  /// Speeds whose velocities are within the limits' change in `dt` [s]. \return Whether there are any.
+  /// Range of the speeds that the acceleration limits permit in `dt` [s]. \return True if it isn't empty.
   bool speeds(double dt, double & low, double & high) const noexcept
   {
     low = 0.0;
@@ -235,7 +236,7 @@ private:
   const std::size_t n_;
   const Path * path_ = nullptr;
   double u_ = 0.0, speed_ = 0.0;
-  std::size_t k_ = 0;  // last point of the path behind u
+  std::size_t k_ = 0;  // last point of the path before u
   std::vector<double> q_, dq_, ddq_, v_, a_;
 };
 

@@ -11,7 +11,7 @@
 namespace robot_sysid_controllers
 {
 
-/// Where the joints shall be (n each) [rad, rad/s, rad/s^2].
+/// Desired motion of the joints (n each) [rad, rad/s, rad/s^2].
 struct Reference
 {
   const double * q;
@@ -19,32 +19,32 @@ struct Reference
   const double * a;
 };
 
-/// Numbers of a torque law.
+/// Settings of a torque control law.
 struct TorqueLawOptions
 {
-  /// Of the tracking error [rad/s].
+  /// Bandwidth of the tracking error [rad/s].
   double bandwidth = 10.0;
-  /// Largest acceleration that the tracking error may ask for [rad/s^2].
+  /// Largest feedback acceleration [rad/s^2].
   double feedback_limit = 50.0;
-  /// Of the joints without a reference [N m s/rad].
+  /// Damping of the joints without a reference [N m s/rad].
   double damping = 0.0;
-  /// Largest change of a torque that new parameters may cause in a second (n) [N m/s].
+  /// Largest rate of change of the torques due to new parameters (n) [N m/s].
   std::vector<double> change;
   /// Largest torques (n) [N m].
   std::vector<double> effort;
 };
 
-/// Torques from the identified model: computed torque with a reference, gravity compensation without.
+/// Torques from the identified model: computed torque with a reference, otherwise gravity compensation.
 ///
-/// `tau = M(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + C(q, v_d) v_d + g(q) + friction(v_d)`: friction at
-/// the desired velocity, since that measured near standstill has the sign of its noise. New parameters
-/// come in by degrees: the torques of both sets are mixed, and the share of the new one grows as fast
-/// as `change` allows at the robot's present state. Mixtures of bodies that exist are bodies that exist.
-/// `update` allocates nothing, locks nothing and throws nothing.
+/// `tau = M(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + C(q, v_d) v_d + g(q) + friction(v_d)`. Friction is
+/// computed for the desired velocity, since the sign of the measured velocity is noise near standstill.
+/// New parameters are blended in: the torques are a weighted mean of both sets, and the weight of the
+/// new set grows as fast as `change` permits at the present state of the robot. A weighted mean of
+/// physically consistent parameters is physically consistent. `update` does not allocate, lock or throw.
 class TorqueLaw
 {
 public:
-  /// \param model Outlives the law.
+  /// \param model Must exist longer than the law.
   TorqueLaw(const ExportedModel & model, TorqueLawOptions options)
   : model_(model),
     options_(std::move(options)),
@@ -58,29 +58,29 @@ public:
   {
   }
 
-  /// Forget what friction remembers, at activation. \param q Positions (n) [rad].
+  /// Reset the friction state, at activation. \param q Positions (n) [rad].
   void reset(const double * q) noexcept
   {
     model_.reset(state_.data(), q);
     started_ = true;
   }
 
-  /// Take over parameters by degrees; call only while `settled`. \param parameters As the model's.
+  /// Blend in new parameters; call it only while `settled`. \param parameters In the model's order.
   void go_to(const double * parameters) noexcept
   {
     std::copy_n(parameters, next_.size(), next_.begin());
     share_ = 0.0;
   }
 
-  /// Whether one set of parameters is in use alone.
+  /// True if only one set of parameters is in use.
   bool settled() const noexcept { return share_ >= 1.0; }
-  /// Share of the new parameters, 0 to 1.
+  /// Weight of the new parameters, 0 to 1.
   double share() const noexcept { return share_; }
 
-  /// Torques of one period.
-  /// \param q,v Measured (n) [rad, rad/s]. \param reference Null: gravity compensation.
+  /// Compute the torques of one control period.
+  /// \param q,v Measured motion (n) [rad, rad/s]. \param reference Null: gravity compensation.
   /// \param dt Period [s]. \param tau Torques (n) [N m].
-  /// \return Whether they can be used; otherwise tau is zero.
+  /// \return True if the torques are finite; otherwise tau is zero.
   bool update(
     const double * q, const double * v, const Reference * reference, double dt, double * tau) noexcept
   {
@@ -140,7 +140,7 @@ private:
     for (std::size_t j = 0; j < n_; ++j) {
       tau[j] += share_ * (next_tau_[j] - tau[j]);
     }
-    // A share that rounding leaves below 1 is 1: it ends here.
+    // Ends here if only rounding keeps the weight below 1.
     if (share_ > 1.0 - 1e-12) {
       share_ = 1.0;
       now_.swap(next_);

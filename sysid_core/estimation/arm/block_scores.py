@@ -65,7 +65,7 @@ class BlockScores:
         differently.
 
         Args:
-            equations: Filtered recordings.
+            equations: Measurement equations of the filtered recordings.
             pi: Inertial parameters for the loads in load-dependent friction, shape (10 N,).
             n_blocks: Number of blocks.
         """
@@ -216,7 +216,9 @@ def _block_products(regression: Regression, edges: Array) -> Array:
 
 
 def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float) -> Array:
-    """Regularised normal equations in natural scales: well conditioned, whatever the data."""
+    """Solution of the regularised normal equations in natural scales, which are well conditioned
+    for any data.
+    """
     H = np.einsum("j,jik->ik", weights, products)
     A = H[:-1, :-1] * np.outer(sd, sd) + rho * np.eye(len(sd))
     b = sd * (H[:-1, -1] - H[:-1, :-1] @ prior)
@@ -238,7 +240,7 @@ def choose_prior_weight(
     contain little information about other motions.
 
     Args:
-        equations: Filtered recordings.
+        equations: Measurement equations of the filtered recordings.
     """
     scores = BlockScores.build(equations, rough_loads(equations))
     errors = {rho: scores.relative_error(None, rho) for rho in WEIGHTS}
@@ -259,7 +261,7 @@ def lowered_prior_weight(
     have a much larger residual than with a weaker prior.
 
     Args:
-        equations: Filtered recordings.
+        equations: Measurement equations of the filtered recordings.
         weight: Initial weight of the prior.
         estimator: Function from a weight to the constrained estimator with that weight.
     """
@@ -329,7 +331,7 @@ def prediction_spread(
     unit of their efforts.
 
     Args:
-        equations: Filtered recordings.
+        equations: Measurement equations of the filtered recordings.
         parameters: All parameters of the fit, inertial then friction, shape (p,).
         prior_weight: Weight rho of the prior in the fit.
         fixed: Names of the parameters that the fit kept fixed, as in an estimator's `fixed`.

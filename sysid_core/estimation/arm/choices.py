@@ -40,7 +40,7 @@ def choose_motion_cutoff(
     cut-off.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recordings: Recordings that are fitted together.
         friction: Friction terms.
         processing: Rates and cut-offs. Its motion cut-off is kept unless another one is clearly

@@ -107,7 +107,7 @@ def _turning_over(
 
 def first_times(motions: Sequence[JointStream]) -> tuple[Array, ...]:
     """Return the time at which the state (position and velocity) of each sample was first reached,
-    one array (K_i,) per motion [s]; of a repeated motion, the times of its first repetition.
+    one array (K_i,) per motion [s]; for a repeated motion, the times of its first occurrence.
 
     Args:
         motions: Gapless motions with velocities.
@@ -141,7 +141,7 @@ class ArmEquations:
     """Filtered recordings of an open or closed chain, from which regressions are built.
 
     Attributes:
-        model: The robot.
+        model: Robot model.
         friction: Friction terms.
         processing: Sampling rates and cut-off frequencies.
         spans: Gapless spans of all recordings, with motion and torques.
@@ -273,8 +273,10 @@ class ArmEquations:
         Args:
             pi: Inertial parameters for the load in load-dependent friction, shape (10 N,).
             keep: Mask of the samples of each span to use, each (K_i,); None: samples in motion.
-            raw: True for equations without filter or decimation, as for judging a prediction.
-            fast: Minimum joint speed [rad/s]: equations near slower samples are left out; 0: none.
+            raw: True for equations without filter and decimation, with which a prediction is
+                evaluated.
+            fast: Minimum joint speed [rad/s]; equations near slower samples are omitted; 0: no
+                minimum.
 
         Raises:
             EstimationError: No joint moves, or no effort was measured.

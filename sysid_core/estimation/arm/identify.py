@@ -45,8 +45,8 @@ class Identification:
         friction: Friction model with drives.
         processing: Preprocessing of the recordings.
         estimate: Values with uncertainty, of base or full parameters.
-        parameters: All parameters, inertial then friction, shape (p,): values of the estimate;
-            where it leaves a choice, those closest to the URDF.
+        parameters: All parameters, inertial then friction, shape (p,). They agree with the
+            estimate; if several values do, they are those closest to the URDF.
         names: Names of all parameters.
         scale: Natural scale of every parameter, which is its prior standard deviation, shape (p,);
             None if the result was read from a file.
@@ -230,7 +230,7 @@ def identify(
     """Identify an open chain, or a closed one as its `DrivenRobot`, from one or several recordings.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recordings: Recordings of the same robot, fitted together.
         friction: Friction terms and drives.
         estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.

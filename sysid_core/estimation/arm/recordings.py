@@ -146,13 +146,13 @@ def prepare(
     """Return the filtered gapless spans of a recording, with the joints in the order of the robot.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recording: Joint states with declared efforts.
         friction: Friction model with the drives, which convert efforts to torques.
         processing: Sampling rates and cut-off frequencies.
 
     Raises:
-        SignalError: The recording can't be used.
+        SignalError: The recording is invalid or too short.
     """
     require_torques(recording.joints, recording.source, currents=True)
     out = []
@@ -176,7 +176,7 @@ def prepare_motion(
         processing: Sampling rates and cut-off frequencies.
 
     Raises:
-        SignalError: Values aren't finite, or no span is long enough.
+        SignalError: Values are not finite, or no span is long enough.
     """
     stream = driven_joints(model, recording.joints)
     require_finite(stream, recording.source)

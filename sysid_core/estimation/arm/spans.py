@@ -154,7 +154,7 @@ class RegressorBlocks:
     and decimated, and computed again for each use instead of being stored.
 
     Attributes:
-        model: The robot.
+        model: Robot model.
         friction: Friction terms.
         spans: Gapless spans of motion.
         rigid: Rigid-body regressor of each span, (K_i, n, 10 N); None: recomputed for each use.

@@ -125,7 +125,8 @@ def settled_delay(
     Args:
         step: Function from a corrected delay to the remaining one and its standard deviation [s].
         start: Initial delay [s].
-        rounds: Maximum number of steps; a last step that isn't small is taken as the deviation.
+        rounds: Maximum number of steps; if the last step is not small, its size becomes the
+            standard deviation.
     """
     delay, sd, change = start, float("nan"), float("inf")
     for _ in range(rounds):
@@ -231,7 +232,7 @@ def torque_delay(equations: ArmEquations) -> TorqueDelay:
     quarter of the shortest period.
 
     Args:
-        equations: Filtered recordings.
+        equations: Measurement equations of the filtered recordings.
     """
     few, rich, pi = _with_geared_friction(equations)
     found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), _ROUNDS)
@@ -247,7 +248,7 @@ def torque_lags(equations: ArmEquations) -> ArmLags:
     """Estimate the common delay and the delay of each joint together with the parameters.
 
     Args:
-        equations: Filtered recordings.
+        equations: Measurement equations of the filtered recordings.
     """
     common = torque_delay(equations)
     few, rich, pi = _with_geared_friction(equations)

@@ -176,12 +176,12 @@ def fit_arm(
     """Choose the settings that are not given, and identify the robot.
 
     Args:
-        model: The robot.
+        model: Robot model.
         runs: Recordings that are fitted together.
         friction: Friction terms and drives.
-        settings: Given settings; the others are chosen. Positions alone may replace measured
-            velocities if neither cut-off nor source of velocities is given, and the recordings have
-            at most `MOST_TRIED` samples.
+        settings: Given settings; all others are chosen by cross-validation. Velocities computed
+            from positions may replace measured ones only if neither cut-off nor source of
+            velocities is given, and the recordings have at most `MOST_TRIED` samples.
         load: Known load of the loaded recordings; None: none.
         loaded: Recordings with the load.
         progress: Function called with each step.
@@ -250,7 +250,7 @@ def _equations(
     predicts held-out data best.
 
     Returns:
-        The equations, and the errors of all ways to differentiate where several were tried.
+        The equations, and the held-out errors by source of velocities; empty if only one was tried.
     """
     open_cutoff = not settings.motion_cutoff_hz
     progress(Step.BUILDING)

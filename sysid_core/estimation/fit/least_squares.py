@@ -114,8 +114,8 @@ class LeastSquares:
 def excitation_rows(
     regression: Regression, compressed: Compressed, free: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the unweighted rows of the data and of ideal motion in the free columns, from which
-    the excitation is measured.
+    """Return the unweighted rows of the data and of an ideal motion in the free columns, from which
+    the excitation is computed.
     """
     R = compressed.weighted(np.ones(len(regression.joints)))[0]
     return R[:, free], regression.structure[:, free]
@@ -157,9 +157,9 @@ class ConsistentLeastSquares:
 
     Args:
         prior: Metric of the distance to the URDF's values.
-        prior_weight: Weight rho. With 1, the natural scales of `Regression.prior_sd` are the
-            prior's standard deviations, which is weak against thousands of samples. The reported
-            standard deviations do not depend on it.
+        prior_weight: Weight rho of the prior. With 1, the natural scales of `Regression.prior_sd`
+            are the standard deviations of the prior, which is a weak prior compared with thousands
+            of samples. The reported standard deviations do not depend on rho.
         prior_weights: Individual weights rho, by link, joint or symbol.
         prior_sd: Declared standard deviation of the URDF's inertial parameters relative to their
             natural scale (such as a CAD tolerance of 0.05), or a mapping by link, joint or symbol;
@@ -332,7 +332,8 @@ class ConsistentLeastSquares:
 
 
 def _lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) -> Array:
-    r"""Covariance of all p parameters whose base parameters have the given one, shape (p, p).
+    r"""Covariance of all p parameters that agrees with the given covariance of the base parameters,
+    shape (p, p).
 
     Directions that the data do not determine have their natural covariance, `C = L C_b L^T + N - L
     R N` with the natural covariance N, the regrouping R and `L = N R^T (R N R^T)^{-1}`: then `R C

@@ -178,8 +178,9 @@ def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) ->
         H: Normal matrix of each of B blocks, shape (B, b, b).
         right: Right-hand side of each block, shape (B, b).
         natural: Natural covariance of the parameters, shape (b, b).
-        leave_out: True for fits that omit a block; False for the blocks' influences on the fit to
-            all (Liang and Zeger 1986), if one block may show what others don't (a load, a joint).
+        leave_out: True for fits that omit a block; False for the influence of each block on the fit
+            to all blocks (Liang and Zeger 1986), if a single block may determine a parameter alone
+            (a load, a joint).
     """
     sd = np.sqrt(np.diag(natural))
     weak = scipy.linalg.pinvh(natural / np.outer(sd, sd)) * _OPEN**2

@@ -32,7 +32,7 @@ def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str]
 
     Args:
         squares: Mean square of every column of the friction regressor, shape (n, p).
-        tau: Measured torques, shape (K, n).
+        tau: Measured torques, shape (K, n) [N m or N].
         names: Names of the p parameters. The RMS of a column is at least 0.01 of the largest with
             the same symbol, because sensor noise is no motion; empty: no minimum.
 
@@ -79,8 +79,8 @@ class Regression:
     r"""Linear equations `tau_k = Y_k @ pi + noise` for K samples of n torques, of open or closed
     chains.
 
-    The first `10 * len(bodies)` parameters are the bodies' inertial ones; the rest belong to
-    friction and drives.
+    The first `10 * len(bodies)` parameters are the inertial parameters of the bodies; the others
+    belong to friction and drives.
 
     Attributes:
         Y: Regressor, shape (K, n, p), or an iterable of blocks of its rows.
@@ -93,8 +93,8 @@ class Regression:
         prior_sd: Natural scale of the deviations from the prior (see `inertial_scale` and
             `friction_scale`), shape (p,).
         non_negative: Mask of the parameters that physics requires to be non-negative, shape (p,).
-        structure: Rows that span everything an ideal motion shows, shape (s, p): regressor at
-            random states, or its triangular factor.
+        structure: Rows with the row space of the regressor of an ideal motion, shape (s, p): the
+            regressor at random states, or its triangular factor.
         starts: First sample (index) of each gapless span; noise is correlated only within a span.
         massless: Names of bodies without mass (rods of a closed chain), with all parameters 0.
         used: Mask of the equations in use, shape (K, n); None: all. Others are 0 in Y and tau.

@@ -50,7 +50,7 @@ class Weights:
         of_samples: Weight of each squared residual, shape (K, n); None: `of_joints` for all.
         slopes: Mean slope of the score of each joint, `mean psi'(u) / sigma^2`, shape (n,): weights
             of the normal matrix in the covariance (Huber 1981, section 7.6).
-        R: Weighted triangular factor of the q columns in question, shape (m, q).
+        R: Weighted triangular factor of the q estimated columns, shape (m, q).
         r: Weighted right-hand side, shape (m,).
         settled: True if the reweighting converged.
         changes: RMS change of the values in each iteration, in standard deviations for independent

@@ -61,12 +61,14 @@ class PriorFit:
 
 
 def noise_weights(regression: Regression, max_lag: int, x: Array | None = None) -> Array:
-    """Return the inverse noise variance of each joint; repeated samples count once; (n,).
+    """Return the inverse noise variance of each joint, shape (n,); samples correlated in time count
+    as one.
 
     Args:
         regression: Equations for K samples of n torques.
         max_lag: Largest correlation lag of the noise [samples].
-        x: Present solution, shape (p,); None: the torques themselves count as noise.
+        x: Present solution, shape (p,), from which the residuals are computed; None: the torques
+            are used as residuals.
     """
     signal = np.mean(regression.tau**2, axis=0)
     noise = signal

@@ -24,7 +24,7 @@ def payload_torque_regressor(
     parameters in that frame.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Name of the link or frame that carries the body.
         q: Joint positions, shape (K, nv) [rad].
         v: Joint velocities, shape (K, nv) [rad/s].
@@ -41,7 +41,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
     N, 10).
 
     Raises:
-        EstimationError: The frame doesn't move.
+        EstimationError: The frame is fixed to the base.
     """
     placed = model.pin_model.frames[model.frame_id(frame)]
     body = int(placed.parentJoint) - 1

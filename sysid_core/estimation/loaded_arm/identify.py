@@ -3,8 +3,8 @@ r"""Identification of an arm, its drive gains and a load of known mass, from run
 the load.
 
 Currents determine only `parameters / gain`. A held load of known mass determines the gain (Gautier
-and Briot 2014). Unknown are the parameters pi of the arm, phi of friction, and those of the load L
-except its mass:
+and Briot 2014). The unknowns are the parameters pi of the arm, phi of friction, and those of the
+load L except its mass:
 
     K_j i_j = Y_j pi + Phi_j phi + delta Y_j X_L pi_L,    delta = 1 in the loaded runs.
 
@@ -70,8 +70,8 @@ def identify_with_load(
         estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
 
     Raises:
-        EstimationError: The gains don't converge, a joint has no efforts, or a link is named like
-            the load.
+        EstimationError: The gains do not converge, a joint has no efforts, or a link has the same
+            name as the load.
     """
     model, friction = unloaded.model, unloaded.friction
     _require_gains(model, unloaded.unmeasured() | loaded.unmeasured())

@@ -125,8 +125,9 @@ class SupposedLoad:
 
     Attributes:
         frame: Name of the frame that carries the load.
-        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
-        size: Radius of a ball as large as the load [m].
+        reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
+            of the frame [m].
+        size: Radius of a ball of about the size of the load [m].
         density: Prior on the density of a known shape, instead of `reach` and `size`; None: ball.
     """
 
@@ -218,7 +219,7 @@ def torque_streams(
     `PayloadFromTorques`.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recording: Joint states with declared efforts.
         friction: Friction model with the drives, which convert efforts to torques.
         processing: Sampling rates and cut-off frequencies.

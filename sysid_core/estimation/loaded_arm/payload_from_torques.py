@@ -167,9 +167,10 @@ class PayloadFromTorques:
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the drive gains (torque scale), a number or shape
             (n,); the errors are independent and included in the covariance.
-        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
-        size: Radius of a ball as large as the payload [m], for the prior of its inertia, which slow
-            arms hardly show.
+        reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
+            of the frame [m].
+        size: Radius of a ball of about the size of the payload [m], for the prior of its inertia,
+            which the motion of slow arms hardly excites.
         density: Prior on the density of a known shape in the frame, which replaces `reach` and
             `size`; None: ball.
     """

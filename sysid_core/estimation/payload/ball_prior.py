@@ -33,14 +33,15 @@ def ball_prior(
     r"""Return the mean and covariance of `pi` for a body of the size of a ball at an uncertain
     position.
 
-    Mass, centre of mass and inertia about it are independent: any mass, a centre at 0 ± reach, and
-    the inertia of a uniform ball with a standard deviation of its own size. This distribution is
-    transformed to `pi` by linearisation about the payload found so far, so that the inertia about
-    the origin changes with the centre of mass.
+    Mass, centre of mass and inertia about the centre of mass are independent. The mass is nearly
+    unconstrained, the centre of mass is 0 ± `reach`, and the inertia is that of a uniform ball,
+    with a standard deviation of the same size. This distribution is transformed to `pi` by
+    linearisation about the payload found so far, so that the inertia about the origin changes with
+    the centre of mass.
 
     Args:
         pi: Present estimate of the parameters, shape (10,).
-        reach: Standard deviation of the centre of mass per axis [m].
+        reach: Standard deviation of the centre of mass along each axis, from the origin [m].
         size: Radius of the ball [m].
         mass_spread: Standard deviation of the mass relative to the mass [-].
         inertia_spread: Standard deviation of the inertia relative to that of the uniform ball [-].
@@ -51,6 +52,7 @@ def ball_prior(
     pi = np.asarray(pi, dtype=float)
     mass = max(float(pi[0]), MIN_MASS)
     com = pi[1:4] / mass if pi[0] > 0 else np.zeros(3)
+    # Data that don't show the centre may put it anywhere: linearised within a standard deviation.
     com = com * min(1.0, reach / max(float(np.linalg.norm(com)), 1e-12))
     inertia = 0.4 * mass * size**2
     step = 1e-3 * reach  # exact: pi is quadratic in the centre of mass

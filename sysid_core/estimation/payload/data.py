@@ -42,7 +42,7 @@ class PayloadData:
         a: Acceleration of the sensor's origin minus gravity, shape (K, 3) [m/s^2].
         omega: Angular velocity of the sensor, shape (K, 3) [rad/s].
         alpha: Angular acceleration of the sensor, shape (K, 3) [rad/s^2].
-        gravity: Gravity, shape (K, 3) [m/s^2].
+        gravity: Gravity vector in the axes of the sensor, shape (K, 3) [m/s^2].
         source: Name of the data source.
         R_WS: Orientation of the sensor in the world, shape (K, 3, 3), from which an error of the
             direction of gravity can be estimated; None: unknown.
@@ -140,7 +140,7 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
         a: Proper acceleration, shape (..., 3) [m/s^2].
         omega: Angular velocity, shape (..., 3) [rad/s].
         alpha: Angular acceleration, shape (..., 3) [rad/s^2].
-        gravity: Gravity, shape (..., 3) [m/s^2].
+        gravity: Gravity vector, shape (..., 3) [m/s^2].
 
     Returns:
         Magnitude nu, shape (...).
@@ -151,7 +151,8 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
 
 
 class CompressedWrenches:
-    r"""Payload data compressed to small triangular factors, whatever the number of samples.
+    r"""Payload data compressed to small triangular factors, whose size does not depend on the
+    number of samples.
 
     For rows `X` of a linear model, `|X y|` equals `|R y|` with the QR factor R, so that no
     information about `pi` is lost. Samples can be added one by one.

@@ -6,7 +6,7 @@ The relative entropy of the cell masses keeps them near those of a homogeneous b
     kappa sum_i [ m_i ln(m_i / n_i) - m_i + n_i ],   n_i = m v_i,   kappa = grains / (contrast^2 m)
 
 with the volume fractions v_i: to second order, the densities of regions of 1 / `grains` of the
-volume then vary independently of each other by `contrast`, whatever the size of the cells is.
+volume then vary independently of each other by `contrast`, for any size of the cells.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class PointMassDiscretization(WrenchEstimator):
         shape: Shape of the object, in the sensor frame.
         squared: True for the squares of the three norms (a QP for OSQP), False for the paper's
             problem (an SOCP for Clarabel). The optima differ, so each needs its own weights. On
-            random objects, the inertia errors of the SOCP are 0.35 to 0.7 as large, in no more
-            time.
+            random objects, the errors of the inertia of the SOCP are 0.35 to 0.7 times those of the
+            QP, and it does not take longer.
         dynamism_scale: Dynamism constant `c_1` [-]: in the paper 300 (simulated), 5000 or 25000
             (robot).
     """

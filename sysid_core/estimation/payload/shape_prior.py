@@ -136,8 +136,9 @@ class ShapePrior:
 
     @cached_property
     def symmetric(self) -> float:
-        """Overlap of the shape with its mirror image in its centre, between 0 and 1: only what is
-        symmetric can have a symmetric density. A guess (`guessed`) is taken as symmetric.
+        """Overlap of the shape with its mirror image about its centre, between 0 and 1, because
+        only a symmetric shape can have a symmetric density. A guessed shape (`guessed`) counts as
+        symmetric.
         """
         if self.shape is None:
             return 1.0
@@ -284,7 +285,7 @@ class ShapePrior:
         ]
 
     def _hypotheses(self, first: Array) -> tuple[Array, Array, Array]:
-        """Means (H, 10), covariances with the mass given, logarithms of probabilities (2, H)."""
+        """Means (H, 10), covariances for a given mass, and logarithms of the probabilities (2, H)."""
         bodies, spreads, logs = self._kinds
         mass = float(first[0])
         held = [] if self.grasp is None else grasp_priors(first, self.grasp, self.extent)
@@ -361,7 +362,9 @@ def _even(C: Array, centre: Array) -> Array:
 
 
 def _slow_covariance(shape: Shape, sd: float, length: float) -> Array:
-    """Unit-mass covariance of `pi` where the log density is correlated over a length."""
+    """Covariance of `pi` for unit mass, if the logarithm of the density is correlated over a
+    length.
+    """
     weight = shape.volumes / shape.volume
     distance = np.linalg.norm(shape.points[:, None] - shape.points[None], axis=2)
     kernel = np.expm1(sd**2 * np.exp(-distance / (length * float(np.linalg.norm(shape.size)))))

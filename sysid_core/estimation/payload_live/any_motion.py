@@ -34,6 +34,7 @@ from sysid_core.signals.wrench import (
     WrenchConvention,
     WrenchSign,
     accelerations_tell,
+    saturated_postures,
     tare_static,
     usable_readings,
 )
@@ -43,7 +44,8 @@ _MOST = 4_000  # samples of a fit: more only cost time, what is left over hangs 
 _ENDS_NS = 300_000_000  # of joint states before and after, where splines end
 _LONGEST_GAP_NS = 100_000_000  # between joint states
 _FEWEST_POSTURES = 4
-_LATEST, _DELAY_STEP = 0.2, 0.02  # [s] delays that are tried
+_LATEST = (0.2, 0.5)  # [s] of delays: usual ones, and those of separate clocks
+_DELAY_STEP = 0.02  # [s]
 
 
 def weigh_motion(
@@ -68,7 +70,7 @@ def weigh_motion(
 
     Args:
         recording: Joint states and wrench, over any part of a run; marks are optional.
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor; None: those of an ordinary sensor.
@@ -90,13 +92,13 @@ def weigh_motion(
     run = recording if not motions else _within(recording, motions)
     known = calibration or _nothing_known(frame)
     errors = fresh.untared if calibration is None else fresh.tared(calibration, _age_s(run, known))
-    run, notes = (run, [*run.notes]) if still else _usable(run, known)
+    run, notes = _unsaturated(run) if still else _usable(run, known)
     motion_of = _postures if still else _at_motion
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
     net = known.net(data.wrench, data.R_WS, data.p_WS)
     poses = model.joint_names == POSE_JOINTS
-    shifts = (0,) if still or calibration is not None else _shifts(data)
+    shifts = (0,) if still or calibration is not None else _shifts(data, _LATEST[-1])
     candidates = [_motion(data)]
     if not still and not accelerations_tell(
         net, _motion(data), may_be_inverse=poses, shifts=shifts
@@ -110,7 +112,8 @@ def weigh_motion(
             " stamps and noise of the positions."
         )
     convention = WrenchConvention()  # a tare has found sign and axes
-    if calibration is None:
+    for latest in _LATEST if calibration is None else ():
+        shifts = (0,) if still else _shifts(data, latest)
         convention = WrenchConvention.find(
             net,
             candidates,
@@ -121,9 +124,14 @@ def weigh_motion(
             may_be_inverse=poses,
             shifts=shifts,
         )
+        if still or convention.shift not in (shifts[0], shifts[-1]):
+            break  # the delay isn't at the end of those tried
     if convention.is_inverse:
         model, recording = _inverted(model, frame, recording)
         run = replace(run, joints=recording.joints)
+    if convention.gravity is not None:
+        model = model.with_gravity(convention.gravity)
+    if convention.is_inverse or convention.gravity is not None:
         data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None and run.wrench is not None
     net = convention.apply(net, data.R_WS)
@@ -150,6 +158,7 @@ def weigh_motion(
             "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
+    doubts += _misdescribed(convention, still)
     return Weighing(
         estimate,
         data,
@@ -224,7 +233,7 @@ def _tared(
 
 
 def _age_s(run: Recording, calibration: SensorCalibration) -> float:
-    """Time since the tare [s]; 0 where it isn't known."""
+    """Time since the tare [s]; 0 if it is unknown."""
     assert run.wrench is not None
     age = calibration.age_s(int(run.wrench.stamps_ns[0])) if len(run.wrench) else 0.0
     return age if np.isfinite(age) else 0.0
@@ -244,7 +253,7 @@ def held_data(
 
     Args:
         recording: Joint states and wrench of one load.
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         calibration: Calibration from a tare with no object held.
         sensor: Error magnitudes of the sensor before the tare; None: those of an ordinary sensor.
@@ -254,7 +263,7 @@ def held_data(
         EstimationError: There is no wrench, or no joint states surround it in time.
     """
     _require_wrench(recording)
-    run = recording if still else _usable(recording, calibration)[0]
+    run = _unsaturated(recording)[0] if still else _usable(recording, calibration)[0]
     data, _ = _postures(run, model, frame, 1) if still else _at_motion(run, model, frame)
     assert data.R_WS is not None
     net = calibration.net(data.wrench, data.R_WS, data.p_WS)
@@ -268,6 +277,15 @@ def _require_wrench(recording: Recording) -> None:
             f"'{recording.source}' has no wrench.",
             remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
         )
+
+
+def _unsaturated(recording: Recording) -> tuple[Recording, list[str]]:
+    """Static postures in which no axis is saturated, and notes on the others."""
+    assert recording.wrench is not None
+    bad = saturated_postures(recording.wrench.wrench)
+    lost = [f"{int(bad.sum())} saturated postures were omitted."] if bad.any() else []
+    kept = recording.wrench.select(np.flatnonzero(~bad))
+    return replace(recording, wrench=kept), [*recording.notes, *lost]
 
 
 def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, list[str]]:
@@ -292,8 +310,8 @@ def _doubted(
     and the reason for a warning.
 
     Each hypothesis gives a mass of its own by least squares. If the mass of another hypothesis, or
-    of a simpler model of the same one, differs from the estimate, the mass is not known, however
-    small the standard deviation of the fit is.
+    of a simpler model of the same one, differs from the estimate, the mass is not known, even if
+    the standard deviation of the fit is small.
     """
     mass = float(estimate.values[0])
     if not mass > 0:
@@ -312,13 +330,27 @@ def _doubted(
     return widened, (Reason.failure("wrench-ambiguous", masses=", ".join(said)),)
 
 
+def _misdescribed(convention: WrenchConvention, still: bool) -> tuple[Reason, ...]:
+    """Reason for errors of the description that the wrench shows.
+
+    A single error is plausible. Several together, or another gravity in motion, may stand for forces
+    that are not those of a load, such as a guiding hand's.
+    """
+    if not convention.errors:
+        return ()
+    believed = len(convention.errors) == 1 and (still or convention.gravity is None)
+    reason = Reason.warning if believed else Reason.failure
+    return (reason("wrench-misdescribed", errors=" ".join(convention.errors)),)
+
+
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:
     """Robot and recording of poses, with all rotations inverted."""
     q = run.joints.ordered(model.joint_names).q
     R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
     urdf, names, q = robot_of_poses(q[:, :3], R.transpose(0, 2, 1))
     joints = JointStream(names, run.joints.stamps_ns, q)
-    return RobotModel.from_urdf(urdf), replace(run, joints=joints, urdf_xml=urdf)
+    turned = RobotModel.from_urdf(urdf).with_gravity(model.gravity)
+    return turned, replace(run, joints=joints, urdf_xml=urdf)
 
 
 def _motion(data: PayloadData) -> FrameMotion:
@@ -337,10 +369,10 @@ def _by_gravity(
     return replace(data, a=-data.gravity, omega=rest, alpha=rest), None
 
 
-def _shifts(data: PayloadData) -> Sequence[int]:
+def _shifts(data: PayloadData, latest: float) -> Sequence[int]:
     """Delays, in samples, at which sign and axes of the wrench are tested."""
     period = float(np.median(np.diff(data.time)))
-    most = int(min(_LATEST / period, len(data) / 4))
+    most = int(min(latest / period, len(data) / 4))
     return (0,) if most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
 
 
@@ -359,7 +391,7 @@ def _postures(
     """Joint states as postures at rest, each with the wrench of the same stamp.
 
     Raises:
-        EstimationError: Too few.
+        EstimationError: There are too few postures.
     """
     assert recording.wrench is not None
     joints = recording.joints.ordered(model.joint_names)
@@ -378,7 +410,7 @@ def _postures(
 
 
 def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
-    """Wrench readings that lie between two joint states with a small distance in time."""
+    """Wrench readings between two joint states whose stamps differ little."""
     stamps = np.unique(joints_ns)
     usual = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
     after = np.searchsorted(stamps, readings.stamps_ns, side="right")
@@ -391,7 +423,9 @@ def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
 
 
 def _thinned(readings: WrenchStream) -> WrenchStream:
-    """Readings averaged over short intervals, at most as many as a fit needs."""
+    """Readings averaged over short intervals, so that their number does not exceed what a fit
+    needs.
+    """
     if len(readings) < 2:
         return readings
     period = float(np.median(np.diff(readings.stamps_ns))) * 1e-9

@@ -33,9 +33,10 @@ def on_one_clock(
 
     Args:
         recording: Joint states, wrench and marks.
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
-        calibration: Calibration of the sensor; its delay is not corrected again. None: none.
+        calibration: Calibration of the sensor, whose delay is not corrected again; None: no
+            calibration.
 
     Returns:
         The recording, with a note if its stamps were shifted, and the clock offset; None if the
@@ -59,10 +60,10 @@ def on_one_clock(
 
 
 def _splined(recording: Recording, model: RobotModel, frame: str) -> tuple[Array, FrameMotion, int]:
-    """Motion of the sensor, joints smoothed as they are for weighing.
+    """Motion of the sensor, from joint positions smoothed in the same way as for weighing.
 
     Raises:
-        EstimationError: The joints can't be smoothed.
+        EstimationError: The joint positions cannot be smoothed.
     """
     joints = recording.joints.ordered(model.joint_names)
     longest = max(joints.split_at_gaps(_GAP_S), key=len)

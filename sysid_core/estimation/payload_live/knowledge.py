@@ -13,6 +13,7 @@ import numpy as np
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.kinds import Kind
+from sysid_core.reasons import Reason, Severity
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 
@@ -79,8 +80,12 @@ class PayloadKnowledge:
         diagonal = [self.estimate.verdicts[i] for i in (4, 6, 9)]
         if ParameterVerdict.PRIOR_DOMINATED in diagonal:
             return PayloadState.PRIOR_DOMINATED
-        known = np.max(inertia) <= _INERTIA and not self.estimate.warnings
+        known = np.max(inertia) <= _INERTIA and not self._warnings
         return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
+
+    @property
+    def _warnings(self) -> list[Reason]:
+        return [r for r in self.estimate.warnings if r.severity is Severity.WARNING]
 
     def advice(self, data: PayloadData | None = None) -> str:
         """Return a sentence that recommends the motion with the most information about the unknown
@@ -103,8 +108,8 @@ class PayloadKnowledge:
         if state is PayloadState.MASS_KNOWN:
             axis = "xyz"[int(np.argmax(com))]
             return f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
-        if self.estimate.warnings:
-            return self.estimate.warnings[0].advice
+        if self._warnings:
+            return self._warnings[0].advice
         axis = "xyz"[int(np.argmax(inertia))]
         if state is PayloadState.INERTIA_KNOWN:
             return "The accuracy is sufficient; more motion improves it further."

@@ -70,7 +70,7 @@ class OnlinePayload:
             data: One or more samples, newer than all earlier ones.
 
         Returns:
-            Changes of the load detected in these samples.
+            Changes of the load that were detected in the new samples.
 
         Raises:
             EstimationError: The times do not increase; none of the samples was used.

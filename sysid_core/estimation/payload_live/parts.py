@@ -97,7 +97,8 @@ class KnownLoad:
             mass, mass_sd: Mass and its standard deviation [kg].
             com: Centre of mass of the held load, shape (3,) [m].
             com_sd: Standard deviation of the centre of mass along each axis [m].
-            size: Length of the load [m]; the inertia is uncertain about that of a ball this long.
+            size: Length of the load [m]; the prior mean of the inertia is that of a ball with this
+                diameter.
         """
         inertia = 0.4 * mass * (0.5 * size) ** 2
         mean = pi_from_mass_com_inertia(mass, com, inertia * np.eye(3))
@@ -107,8 +108,8 @@ class KnownLoad:
 
     @classmethod
     def unknown(cls, mass: float, spread: float) -> KnownLoad:
-        """Return the load with a mass [kg] of a given relative uncertainty (`spread`), anywhere
-        near the flange.
+        """Return the load with a mass [kg] of a given relative uncertainty (`spread`), whose centre
+        of mass may be anywhere near the flange.
         """
         about = np.array([mass, *np.zeros(9)])
         radius = BALLS[1] * EXTENT

@@ -2,7 +2,7 @@
 """Complete payload identification, live or replayed: tare, motion, estimate.
 
 Joint states, wrenches and marks may arrive in any order: the result depends on their stamps and
-values alone. If one arrives too late, the run is computed again.
+values alone. If an item arrives too late, the run is computed again.
 """
 
 from __future__ import annotations
@@ -304,7 +304,9 @@ class PayloadSession:
         self._used.append((stamps[first:], kept))
 
     def _samples(self, time: Array, waiting: Sequence[tuple[int, Array, Array]]) -> PayloadData:
-        """Net wrench and motion at joint states (6, n): position to acceleration, and their sds."""
+        """Net wrench and motion of the sensor, from joint states (6, n): positions, velocities,
+        accelerations, and their standard deviations.
+        """
         assert self.calibration is not None
         states = np.array([state for _, _, state in waiting])
         q, v, a, sd = states[:, 0], states[:, 1], states[:, 2], states[:, 3:]
@@ -348,7 +350,7 @@ class PayloadSession:
         return data, self.online.sensor.in_a_moment(self.calibration, self._age_s(int(stamps[-1])))
 
     def _age_s(self, stamp_ns: int) -> float:
-        """Time since the tare [s]; 0 where it isn't known."""
+        """Time since the tare [s]; 0 if it is unknown."""
         assert self.calibration is not None
         age = self.calibration.age_s(stamp_ns)
         return age if np.isfinite(age) else 0.0

@@ -34,10 +34,10 @@ class PayloadStreams:
     been read.
 
     If the stamps of the joint states decrease by more than a second (another bag is replayed, or
-    simulated time is reset), a new run has begun, and the old one is discarded. Joint states come
-    in order. Up to a third of a second, wrenches and marks of the new run may come before its joint
-    states, and those of the old one after them, in any order: each is read once, in the run to
-    which it belongs.
+    simulated time is reset), a new run has begun, and the old one is discarded. Joint states arrive
+    in order. Wrenches and marks of the new run may arrive up to a third of a second before its
+    joint states, and those of the old run as long after them, in any order. Each is read once, in
+    the run to which it belongs.
 
     Args:
         max_gap_s: Largest gap between joint states that is interpolated [s].

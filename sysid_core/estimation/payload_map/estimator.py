@@ -65,7 +65,7 @@ class PayloadMAP:
         sensor: Error magnitudes of the sensor.
         contrasts: Possible contrasts of the density (see `ShapePrior`).
         extent: Size of the space that contains an object of unknown shape [m].
-        passes: Maximum number of steps between two updates of the noise.
+        passes: Maximum number of steps between two updates of the noise level.
     """
 
     method = "MAP"

@@ -98,7 +98,7 @@ def reported_misfit(
         found.append(Reason.warning("wrench-misfit", factor=factor))
     elif misfit.colour >= MISFIT_LIMIT:
         force, torque = misfit.left
-        found.append(Reason.warning("wrench-coloured", force=force, torque=torque))
+        found.append(Reason.held("wrench-coloured", force=force, torque=torque))
     if n_spikes > _FEW_SPIKES * n_samples:
         found.append(Reason.warning("wrench-spikes", count=n_spikes, samples=n_samples))
     return covariance * factor**2, tuple(found)

@@ -3,8 +3,8 @@ r"""Motion with uncertainty, for the payload estimator.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
-residual) enter as `X^T Sigma^-1 X` with `Sigma = R + T Lambda T^T`, and afterwards the residual
-says where the motion really was.
+residual) enter as `X^T Sigma^-1 X` with `Sigma = R + T Lambda T^T`, and afterwards the residual is
+used to correct the motion.
 
 The point of linearisation depends on the kind of error. Smoothed joint motion is a mean given the
 encoder readings, and the true motion scatters about this mean (Berkson's errors). The regressor is
@@ -165,7 +165,7 @@ class SplineMotion:
     """Motion of a robot's frame from smoothed joint positions, with correlated errors.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         splines: Splines of all joints, in the model's order.
         time: Stamps of the wrenches, shape (K,) [s].

@@ -58,7 +58,7 @@ class RunningInformation:
             self._attenuation += attenuation
 
     def left(self, u: Array, pi: Array, samples: int) -> float:
-        """Return the RMS of the whitened residual with sensor errors u, shape (u,), and payload pi."""
+        """Return the RMS of the whitened residual for sensor errors u, shape (u,), and payload pi."""
         y = np.concatenate([u, pi, [-1.0]])
         return float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * samples)))
 

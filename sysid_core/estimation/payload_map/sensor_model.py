@@ -42,7 +42,8 @@ class SensorModel:
         bias: Standard deviation of the bias of force and torque [N, N m].
         drift: Random-walk density of the bias of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Standard deviation of the delay between wrench and motion [s].
-        gain: Standard deviation of the gain of each axis, half of its variance shared by all axes [-].
+        gain: Standard deviation of the gain of each axis, half of whose variance is common to all
+            axes [-].
         crosstalk: Standard deviation of each off-diagonal entry of the 6x6 gain matrix [-].
         mounting: Standard deviation of the sensor's mounting angle about each axis [rad].
         gravity: Standard deviation of the tilt of gravity about each horizontal axis [rad].
@@ -252,7 +253,8 @@ def _gravity_columns(mass_columns: Array, R_WS: Array | None, gravity: Array) ->
 
 
 def _across(up: Array) -> Array:
-    """Two directions at right angles to unit vectors (K, 3) that differ by rounding, shape (K, 3, 2).
+    """Two directions perpendicular to each of the unit vectors (K, 3), which differ by rounding
+    errors, shape (K, 3, 2).
 
     The directions do not depend on these rounding errors, so that the mounting error has the same
     components for samples that arrive one by one.

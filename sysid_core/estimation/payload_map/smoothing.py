@@ -31,7 +31,7 @@ def smoothed_payload_data(
     Use as `PayloadMAP(shape).fit(*smoothed_payload_data(...))`.
 
     Args:
-        model: The robot.
+        model: Robot model.
         frame: Name of the sensor's frame.
         joints: Encoder readings without filter.
         stamps_ns: Stamps of the wrenches, increasing, shape (K,) [ns].
@@ -42,7 +42,7 @@ def smoothed_payload_data(
         The payload data, and the motion with its error.
 
     Raises:
-        EstimationError: The joint readings don't cover the time of the wrenches.
+        EstimationError: The joint readings do not cover the time of the wrenches.
     """
     stamps = np.asarray(stamps_ns, dtype=np.int64)
     ordered = joints.ordered(model.joint_names)

@@ -186,7 +186,8 @@ class SequentialFit:
         values: Estimated constants, shape (q,).
         solution: Solution of the recursion: covariance with the share of each step, and steps.
         prior_covariance: Natural covariance of the constants, shape (q, q).
-        at_once_sd: Standard deviations if the same equations were solved all at once, shape (q,).
+        at_once_sd: Standard deviations of a simultaneous solution of the same equations, shape
+            (q,).
         rows_used: Number of torque samples used, by joint.
     """
 
@@ -276,7 +277,7 @@ class SequentialLeastSquares:
         Torques of joints at standstill are used only if all of them were measured behind the gears.
 
         Args:
-            model: The robot.
+            model: Robot model.
             recordings: Recordings to be fitted.
             unexcited: Treatment of constants that no step excites, 'refuse' or 'prior' (see
                 `Unexcited`).
@@ -308,7 +309,8 @@ class SequentialLeastSquares:
             regression: Equations of spans in which one joint moves at a time.
 
         Raises:
-            EstimationError: A step isn't exciting, or the regression belongs to another robot.
+            EstimationError: A step does not excite its constants, or the regression belongs to
+                another robot.
         """
         return self.fit_steps(regression).estimate
 

@@ -103,7 +103,7 @@ def identify_sequentially(
     and `<label>:end`, those between the marks; otherwise, those with one moving joint.
 
     Args:
-        model: The robot.
+        model: Robot model.
         recordings: Recordings of the same robot.
         friction: Friction terms and drives.
         estimator: Configured estimator.
@@ -111,7 +111,7 @@ def identify_sequentially(
         trajectory: Executed trajectory with its segments; None: unknown.
 
     Raises:
-        EstimationError: No joint moves alone, or the motion isn't exciting.
+        EstimationError: No joint moves alone, or the motion does not excite the constants.
     """
     if trajectory is not None:
         trajectory.belongs_to(model)

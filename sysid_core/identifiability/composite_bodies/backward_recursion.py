@@ -47,7 +47,7 @@ class Step:
     """Result of one step of the sequential estimation.
 
     Attributes:
-        name: Name of the joint whose torque was used.
+        name: Name of the joint whose torques were used.
         n_settled: Number of parameter directions determined in this step.
         n_postponed: Number of directions that are excited too weakly to be determined in this step.
         condition: Condition number of the determined part in natural units; 1 if there is none.
@@ -68,7 +68,8 @@ class BackwardSolution:
     Attributes:
         x: Estimated parameters, shape (p,).
         shares: Covariance due to the noise of each step, shape (n_steps, p, p).
-        prior_share: Covariance due to the prior, where the data say little, shape (p, p).
+        prior_share: Covariance due to the prior, in directions that the data hardly determine,
+            shape (p, p).
         steps: Steps in the order of the recursion.
         open_directions: Directions in which the prior is more accurate than the data, shape (p, k).
     """

@@ -195,7 +195,7 @@ def direction_in_body(chain: DrivingAxisChain, m: int, i: int, q: ArrayLike | No
 
 
 def _lift(selection: Array) -> Array:
-    """Right inverse that takes U11 - U22 as U11 and leaves everything outside the set zero."""
+    """Right inverse that uses U11 - U22 as U11, and zero for all constants outside the set."""
     reduced = selection.copy()
     reduced[:, _U22::10] = 0.0
     return np.linalg.pinv(reduced)
@@ -209,11 +209,11 @@ def _parameters_in_driving_axes(chain: DrivingAxisChain) -> Array:
 def _composite_map(chain: DrivingAxisChain) -> Array:
     r"""All constants (m, k, U) from all link parameters in E_i, shape (10 n, 10 n).
 
-    The last body's are eqs. (14), (16).
+    For the last body, see eqs. (14), (16).
 
-    Equations (18), (20) and (22), (24) are a change of frame of what stays constant when joint
-    i + 1 moves: behind a revolute joint the part that is symmetric about its axis; behind a
-    prismatic one everything, at zero displacement.
+    Equations (18), (20) and (22), (24) transform the part that is constant while joint i + 1 moves
+    to another frame. Behind a revolute joint, this is the part that is symmetric about its axis;
+    behind a prismatic joint, it is the whole inertia at zero displacement.
     """
     symmetric = np.zeros((10, 10))
     symmetric[[_M, _KZ, _U11, _U22, _U33], [_M, _KZ, _U22, _U22, _U33]] = 1.0

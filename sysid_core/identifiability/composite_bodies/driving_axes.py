@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Normal driving-axis coordinates (modified Denavit-Hartenberg) of a serial arm (Lin 1992, fig. 1).
 
-Frame E_i rides on body i with z along the axis of joint i and x towards the axis of joint i + 1.
-Bodies are counted from 1 in names and equations, arrays from 0.
+Frame E_i is fixed to body i, with z along the axis of joint i and x towards the axis of joint i +
+1. Bodies are counted from 1 in names and equations, arrays from 0.
 """
 
 from __future__ import annotations
@@ -158,7 +158,9 @@ def _rotations(beta: Array, theta: Array) -> Array:
 
 
 def _joint_frames(model: RobotModel) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Poses of the joint frames at q = 0, the axes in them, and which joints turn."""
+    """Poses of the joint frames at q = 0, the joint axes in these frames, and a mask of the
+    revolute joints.
+    """
     pin_model = model.pin_model
     names = model.joint_names
     for j, name in enumerate(names, start=1):
@@ -239,7 +241,7 @@ def _frames_on_common_normals(X_WJ: Array, axes_J: Array) -> Array:
 
 
 def _perpendicular(z: Array, preferred: Array) -> Array:
-    """A unit vector perpendicular to z, near the preferred direction where that is possible."""
+    """Unit vector perpendicular to z, as close as possible to the preferred direction."""
     for candidate in (preferred, *np.eye(3)):
         x = candidate - (candidate @ z) * z
         if np.linalg.norm(x) > 0.1:

@@ -36,8 +36,8 @@ class Decision:
     """Uncertain rank decision: without a clear gap, or based on very small values.
 
     Attributes:
-        kept: Smallest singular value that was counted as nonzero.
-        dropped: Largest singular value that was counted as zero; 0 if there is none.
+        kept: Smallest singular value counted as nonzero.
+        dropped: Largest singular value counted as zero; 0 if there is none.
         direction: Weakest direction that was kept, in the column space of the matrix.
     """
 
@@ -89,7 +89,8 @@ class SubspaceAlgebra:
         r"""Return the smallest subspace that contains the seed and is invariant under every
         operator.
 
-        The controllable subspace of the (switched) pairs `(A_k, seed)`; Ctrb in the paper.
+        This is the controllable subspace of the (switched) pairs `(A_k, seed)`, called Ctrb in the
+        paper.
 
         Args:
             seed: Columns that span the initial subspace, shape (n, k).
@@ -195,7 +196,8 @@ class StageResult:
         dim_k: Dimension of the parameter span of each body.
         Z: Orthonormal basis of the undetectable transfers into the parent, shape (P, d).
         dependent: Indices of the parameters that the transfers remove, late ones first, shape (d,).
-        E: The transfers by dependent parameter: `E[dependent]` is the identity, shape (P, d).
+        E: Basis of the transfers with one dependent parameter per column, `E[dependent]` is the
+            identity, shape (P, d).
         moved: Change of the parent's parameters by the transfers, `B Z`, shape (10, d).
         visible: Mask of the parameters that appear in the dynamics, shape (P,).
         doubts: Uncertain rank decisions, with the kind of each.
@@ -222,7 +224,7 @@ def recursive_parameter_nullspace(
     Args:
         layout: Stages of the robot (see `build_layout`).
         static: True if only postures at rest are measured (remark 8).
-        algebra: Subspace operations; None: with the tolerance 1e-9 of the natural scale.
+        algebra: Subspace operations; None: those with a tolerance of 1e-9 of the natural scale.
 
     Returns:
         Results of the stages, in the order of the recursion.

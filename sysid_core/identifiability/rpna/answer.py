@@ -113,9 +113,10 @@ class BodyIdentifiability:
     Attributes:
         name: Name of the link.
         parent: Name of the link that carries it ("world" for the first).
-        joint: Name of the joint between them.
+        joint: Name of the joint between this body and its parent.
         joint_type: Type of that joint, such as "revolute".
-        dim_v: Dimension of the span of its velocities (with gravity's fictitious one), at most 6.
+        dim_v: Dimension of the span of the velocities of the body (with the fictitious velocity due
+            to gravity), at most 6.
         dim_k: Dimension of the span of the coefficients of the body's parameters, at most 10.
         dim_transfer: Number of undetectable inertia transfers into the parent.
     """

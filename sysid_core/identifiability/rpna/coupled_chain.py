@@ -75,7 +75,7 @@ def parameter_rates(phi: Array) -> Array:
         phi: Free modes [v; omega], shape (n, 6).
 
     Returns:
-        Rates, shape (n, 10, 10).
+        Matrices that map the ten parameters to their rates, shape (n, 10, 10).
     """
     twist = np.zeros((len(phi), 4, 4))
     twist[:, :3, :3] = skew(phi[:, 3:])
@@ -143,7 +143,7 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
             names = [pin_model.names[j] for j, _, _ in followers]
             raise IdentifiabilityError(
                 f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on"
-                " another link than it, which the structural recursion does not cover.",
+                " another link, which the structural recursion does not cover.",
                 remedy="Analyse them as independent joints (mimic='independent'; --mimic"
                 " independent on the command line), which is an upper bound, or lock them.",
                 joints=names,
@@ -220,8 +220,8 @@ class CoupledChain:
         """Return the conditions that the group adds to the recursion.
 
         Args:
-            V_p: Velocity span of the carrying link, shape (6, k).
-            K_p: Parameter span of the carrying link, shape (10, l).
+            V_p: Basis of the velocity span of the carrying link, shape (6, k).
+            K_p: Basis of the parameter span of the carrying link, shape (10, l).
             static: True if only postures at rest are measured.
 
         Returns:

@@ -40,7 +40,7 @@ class Transfer:
         body: Name of the body whose parameters decrease.
         parent: Name of the body whose parameters increase ("world": the parameters have no effect
             on any torque).
-        joint: Name of the joint between them.
+        joint: Name of the joint between the two bodies.
         freedoms: Undetectable combinations of the body's parameters, coefficients by name.
     """
 
@@ -72,9 +72,9 @@ def structural_base_parameters(
 ) -> BaseParameters:
     r"""Return the base parameters (`pi_b = R @ pi`) that follow from the undetectable transfers.
 
-    By a transfer that removes the dependent parameter d of body i, one unit of d acts like `-c`
-    units of i's other parameters and `B (e_d + c)` units of the parent's, which are base parameters
-    or replaced in the same way.
+    A transfer removes the dependent parameter d of body i. One unit of d has the same effect as
+    `-c` units of the other parameters of body i together with `B (e_d + c)` units of the parameters
+    of the parent. These are base parameters, or are replaced in the same way.
 
     Args:
         layout: Stages of the robot.
@@ -116,7 +116,7 @@ def regroupings_of(base: BaseParameters, bodies: Sequence[str]) -> tuple[Regroup
         outer = list(dict.fromkeys(bodies[j] for j in others if bodies[j] != bodies[own]))
         parts = []
         if inner:
-            parts.append(f"felt only together with {', '.join(inner)} of {bodies[own]} itself")
+            parts.append(f"acts only together with {', '.join(inner)} of {bodies[own]} itself")
         if outer:
             parts.append(f"inertia transfer of {', '.join(outer)} into {bodies[own]}")
         meaning = "; ".join(parts) or "identifiable alone"

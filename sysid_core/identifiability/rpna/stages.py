@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot in the form of the RPNA: one stage per joint or group of coupled joints, in natural units.
 
-A stage holds the bodies that one joint moves: nearly always one link; with a rotor, its spin as a
-seventh velocity; with coupled mimic joints, several links of the same parent (remark 11). Velocities
-and parameters of the members are stacked, so that the recursion is the same for all.
+A stage contains the bodies that one joint moves. This is nearly always one link; a rotor adds its
+spin as a seventh velocity, and coupled mimic joints move several links of the same parent (remark
+11). Velocities and parameters of the members are stacked, so that the recursion is the same for
+all.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
     that their spans are those of a ball joint.
 
     Args:
-        model: The robot.
+        model: Robot model.
 
     Returns:
         Steps of each joint: pose of the step's frame in the frame before (None: the same), and free
@@ -140,7 +141,7 @@ class Step:
         modes: Free modes phi, shape (D, k).
         crosses: Cross-product matrices `phi x` of the modes, each (D, D).
         rates: Rate matrices `A(phi)` of the modes, each (P, P).
-        momenta: Matrices with `I(pi) phi = momenta @ pi` of the modes, each (D, P).
+        momenta: Matrices M with `I(pi) phi = M @ pi` for each mode phi, each (D, P).
     """
 
     X: Array
@@ -160,7 +161,8 @@ class Stage:
         bodies: Indices of the bodies in the stage.
         rotors: Names of the rotors' parameters, which follow those of the bodies.
         rotor_scales: SI unit of each rotor parameter [kg m^2] per natural unit.
-        steps: Steps of the joint; several if massless bodies are between them; none for a chain.
+        steps: Steps of the joint; several if there are massless bodies between them; none for a
+            chain.
         chain: Coupled links that carry each other; None: no chain.
         key: Key that is equal for stages with the same momentum and mapping conditions if the
             parent moves freely; None: unknown.
@@ -238,7 +240,7 @@ def build_layout(
     """Return the stages of a robot.
 
     Args:
-        model: The robot.
+        model: Robot model.
         gravity: Gravity in the base frame, shape (3,) [m/s^2]; zero: no gravity.
         rotors: Rotors of joints with one degree of freedom.
         mimic: Treatment of mimic joints: independent, or coupled to their leaders.

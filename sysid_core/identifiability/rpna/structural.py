@@ -74,8 +74,9 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
         model: Robot from a URDF.
 
     Returns:
-        The robot, and the names of the joints (including fixed ones) whose angles changed; the
-        model itself and no names if there are none, or if its joint tree isn't that of the URDF.
+        The robot, and the names of the joints (including fixed ones) whose angles changed. If no
+        angle changed, or if the joint tree of the model is not that of the URDF, the model itself
+        is returned without names.
     """
     if not model.urdf_xml:
         return model, ()
@@ -202,7 +203,7 @@ def structural_identifiability(
 
     Raises:
         IdentifiabilityError: A joint is not covered; the message contains a remedy.
-        ModelError: The rotors don't fit the robot.
+        ModelError: The rotors do not belong to the joints of the robot.
 
     Examples:
         >>> from sysid_core.robot import load_robot

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workspace box in which a closed chain assembles, and the map that it is derived from."""
+"""Workspace box in which the loops of a closed chain close, and the test of closure from which the
+box is derived.
+"""
 
 from __future__ import annotations
 

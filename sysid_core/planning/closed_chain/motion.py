@@ -68,7 +68,7 @@ def plan_loop_motion(
 
     Args:
         chain: Mechanism with loops.
-        limits: Limits of all joints of `chain.model`; a held mass counts in the torques.
+        limits: Limits of all joints of `chain.model`; the torques include a held mass.
         config: Settings of the search.
         n_motions: Number of motions, which become the segments `motion_1`, `motion_2`, …
         still: Duration of the rest before and after each motion [s].
@@ -76,7 +76,7 @@ def plan_loop_motion(
         progress: Function that is called with the completed share.
 
     Returns:
-        Trajectory, and its check, which may have failed.
+        Trajectory, and the result of its check, which may have failed.
     """
     checker = MotionChecker(chain.model, limits)
     chain = dataclasses.replace(chain, model=checker.loaded)  # what is held needs torque, too
@@ -92,7 +92,7 @@ def plan_loop_motion(
             shown = shown_by_motions(chain, motions)
             notes.append(
                 f"Then {shown.rank} of {len(shown.names)} directions are excited; condition number"
-                f" {shown.condition_number:.4g}, against vigorous motion."
+                f" {shown.condition_number:.4g}, relative to vigorous motion."
                 + (
                     ""
                     if shown.rank == len(shown.names)

@@ -94,8 +94,8 @@ class LoopExcitation:
         torque_share: Share of the drives' torque limits that the nominal model may need, 0 to 1.
         population: Number of candidates per generation.
         generations: Number of generations of the search, per trajectory.
-        inertials: True to excite inertial parameters too; False: friction and drive parameters
-            only.
+        inertials: True to excite inertial parameters as well; False: only friction and drive
+            parameters.
         rate_hz: Sampling rate [Hz].
     """
 
@@ -192,7 +192,7 @@ def _search(
 def _observations(
     chain: ClosedChain, box: MotionBox, candidates: Array, config: LoopExcitation
 ) -> list[Array | None]:
-    """Projected observation matrix of each candidate, None where its torques are too large."""
+    """Projected observation matrix of each candidate; None for a candidate with too large torques."""
     moves = []
     for candidate in candidates:
         basis, coefficients = _fitted(box, candidate, config)
@@ -216,8 +216,8 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
     """Objective function: a condition number of the observation matrix's triangular factor.
 
     If inertial parameters are estimated, it is the condition number for the base parameters
-    relative to vigorous motion, because the mechanism itself makes some of them hard to separate,
-    whatever the motion is.
+    relative to vigorous motion, because the mechanism itself makes some of them hard to separate by
+    any motion.
     """
     if not config.inertials:
         return condition_number
@@ -230,7 +230,7 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
 def _fitted(
     box: MotionBox, coefficients: Array, config: LoopExcitation
 ) -> tuple[FourierBasis, Array]:
-    """Series with the largest amplitude that the box permits, slowed down until the velocity limits
+    """Series with the largest amplitude permitted by the box, slowed down until the velocity limits
     are respected.
     """
     basis = FourierBasis(1.0 / config.fundamental, config.harmonics)
@@ -262,7 +262,7 @@ def _trajectory(
     t = sample_times(n_periods * basis.period, config.rate_hz)
     q_a, v_a, a_a = _played(box, basis, coefficients, t)
     assemble(chain, q_a[:: max(1, len(q_a) // 200)])  # a motion that can't be assembled is refused
-    against = ", against vigorous motion" if config.inertials else ""
+    against = ", relative to vigorous motion" if config.inertials else ""
     return Trajectory(
         robot=chain.name,
         urdf_hash=chain.model.urdf_hash,

@@ -38,7 +38,8 @@ class Score:
     Attributes:
         criterion: Optimality criterion.
         weights: Inverse standard deviations of the rows, shape (n,).
-        count: Number of independent samples of the motion, a factor of the mean information.
+        count: Number of independent samples of the motion, by which the mean information is
+            multiplied.
         transform: Transformation matrix T, shape (b, m).
         prior: Prior information matrix, shape (m, m).
         wanted: Matrix C of the target's variance `trace(C P)`, shape (m, m); for `A` the unit
@@ -87,7 +88,9 @@ def _scaled(value: float, slope: Array, m: int) -> tuple[float, Array]:
 
 
 def _log_condition(M: Array, unit: bool) -> tuple[float, Array]:
-    """`log cond(W)` of `M = W^T W`, smooth by p-norms, with the columns of W made unit length."""
+    """`log cond(W)` of `M = W^T W`, made smooth by p-norms, with the columns of W scaled to unit
+    length.
+    """
     scale = 1.0 / np.sqrt(np.diag(M)) if unit else np.full(len(M), 1.0 / np.sqrt(np.trace(M)))
     N = M * np.outer(scale, scale)
     values, U = np.linalg.eigh(N + TINY * np.eye(len(N)))
@@ -179,7 +182,8 @@ class Conditioning:
     them.
 
     Attributes:
-        excitation: Numerical rank against the exact structural rank, with columns of unit length.
+        excitation: Numerical rank compared with the exact structural rank, with columns scaled to
+            unit length.
         orthonormal: cond(W) of an orthonormal base in SI units; `eigenvalue_ratio` is its square.
     """
 

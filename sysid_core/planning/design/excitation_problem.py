@@ -279,13 +279,13 @@ def largest_safe(
 def infeasible(
     model: RobotModel, blame: Sequence[Violation], excess: Sequence[Mapping[LimitKind, float]]
 ) -> ExcitationError:
-    """Return the error that names the limit which prevents the motion, and the necessary change of
+    """Return the error that states the limit which prevents the motion, and the necessary change of
     this limit.
 
     Args:
         model: Robot model.
         blame: Limits that even the smallest motions violate.
-        excess: Remaining squared excess of each improved motion.
+        excess: Remaining squared excess over the limits of each improved motion.
     """
     worst: dict[tuple[str, str], Violation] = {}
     for violation in blame:
@@ -316,7 +316,7 @@ def infeasible(
 
 
 def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
-    """Return the error that names the bodies that are in contact in nearly all postures.
+    """Return the error that lists the bodies that are in contact in nearly all postures.
 
     Args:
         checker: Checker of motions against the robot's limits.

@@ -48,8 +48,9 @@ class Goal:
     """Termination criterion of the exploration.
 
     Attributes:
-        deviation: Requested standard deviation, relative to a parameter's natural size [-].
-        names: Names of the base parameters that must reach it; empty: all.
+        deviation: Requested standard deviation, relative to the natural size of a parameter [-].
+        names: Names of the base parameters that must reach the requested standard deviation; empty:
+            all.
         longest: Largest total duration of all motions [s].
     """
 
@@ -73,11 +74,11 @@ class Explorer:
         checker: Checker of motions against the robot's limits.
         unknowns: Parameters to be estimated; their prior is the present knowledge.
         goal: Termination criterion.
-        period: Longest duration of a motion [s]. Long motions are the most informative per second,
-            as each begins and ends at rest; a shorter one is used if it suffices for the open
-            parameters.
-        n_iterations: Iterations of the optimisation of each motion; 0: the best of a few random
-            motions.
+        period: Longest duration of a motion [s]. Long motions give the most information per second,
+            because each begins and ends at rest. A shorter motion is used if it suffices for the
+            parameters that are still inaccurate.
+        n_iterations: Number of iterations of the optimisation of each motion; 0: the best of a few
+            random motions is used.
         seed: Seed of the random numbers; the result is reproducible, on one computer bit for bit.
     """
 
@@ -189,12 +190,12 @@ class Explorer:
         )
 
     def add(self, q: Array, v: Array, a: Array, duration: float) -> None:
-        """Add the measured motion; an aborted motion counts, too.
+        """Add the measured motion; an aborted motion is used as well.
 
         Args:
             q: Joint positions at equal steps in the model's order, shape (K, n) [rad or m].
-            v: Joint velocities, shape (K, n).
-            a: Joint accelerations, shape (K, n).
+            v: Joint velocities, shape (K, n) [rad/s or m/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
             duration: Duration of motion that the samples represent [s].
         """
         if not len(q):  # nothing was played

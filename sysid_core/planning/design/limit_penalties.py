@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Violation of limits by a sampled motion, as a smooth function with gradients.
 
-Position, velocity, acceleration and jerk are held to the share of their limits that keeps the
-series inside between samples (`share_between_samples`); torques, speeds and distances, which are no
-such polynomials, to a fixed one.
+Position, velocity, acceleration and jerk may use the share of their limits for which the series
+also respects them between the samples (`share_between_samples`). Torques, speeds and distances are
+not such polynomials, and may use a fixed share.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Excess:
     """Sum of squared violations of the limits, and its gradients.
 
     Attributes:
-        by_kind: Squared excess of every kind of limit, summed over samples.
+        by_kind: Squared excess over the limits of each kind, summed over samples.
         by_sample: Penalty of every sample, summed over kinds, shape (K,).
         q: Gradient with respect to the positions, shape (K, n).
         v: Gradient with respect to the velocities, shape (K, n).
@@ -66,8 +66,9 @@ class LimitPenalties:
         share: Share of the joints' limits that samples may use, 0 to 1.
 
     Attributes:
-        contact_weight: Weight of contacts relative to other limits; large while these are soft,
-            since a motion that has passed through a body is pushed out on the wrong side.
+        contact_weight: Weight of contacts relative to other limits. It is large while the penalties
+            of the other limits are small, because a motion that has passed through a body would be
+            pushed out on the wrong side.
     """
 
     def __init__(self, checker: MotionChecker, tree: Tree, share: float) -> None:

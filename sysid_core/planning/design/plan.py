@@ -45,12 +45,13 @@ class ArmPlan:
         conditioning: Rank compared with the structural rank, and condition numbers.
         expectation: Expected standard deviation of every base parameter.
         random: Expected standard deviations after the best of a few random motions within the
-            limits; None if none was found.
+            limits, for comparison; None if none was found.
         criterion: Criterion that was minimised.
         basis: Basis of the series.
         centre: Start and end posture of the motion, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
-        history: Score after each iteration of the best run; the first half may violate limits.
+        history: Score after each iteration of the best run; in the first half of the iterations,
+            the motion may violate limits.
         amplitude: Share of the optimised amplitude that passed the dense check, 0 to 1.
         unknowns: Parameters for which the motion was planned.
     """
@@ -134,16 +135,17 @@ def plan_arm_motion(
         n_spans: Number of knot intervals of a B-spline instead of the series; None: a series.
         n_periods: Number of repetitions in the trajectory.
         seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
-        n_candidates: Number of random series from which the start motions are chosen.
-        n_starts: Number of start motions that are optimised.
-        n_iterations: Iterations of each optimisation.
+        n_candidates: Number of random series from which the initial motions are chosen.
+        n_starts: Number of initial motions from which the optimisation starts.
+        n_iterations: Number of iterations of each optimisation.
         workers: Number of processes for the optimisation; 0: one for each core.
         still: Duration of each still phase [s].
         rate_hz: Sampling rate [Hz].
         progress: Function that is called with the completed share and a description of the step.
 
     Raises:
-        ExcitationError: No candidate passes the check; the limits to blame are named.
+        ExcitationError: No candidate passes the check; the message lists the limits that prevent
+            it.
     """
     checker = MotionChecker(model, limits or MotionLimits.from_model(model))
     unknowns = unknowns or Unknowns.of_arm(model)
@@ -268,7 +270,7 @@ def plan_validation_motion(
         rate_hz: Sampling rate [Hz].
 
     Raises:
-        ExcitationError: No safe motion differs enough.
+        ExcitationError: No safe motion differs sufficiently from the identification motion.
     """
     training.belongs_to(model)
     for i in range(TRIES):

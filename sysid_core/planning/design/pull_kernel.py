@@ -9,7 +9,7 @@ import numpy as np
 from sysid_core.robot import Array
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _add_force_cross(a, f, sign, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Add `sign (a x* f)`, the cross product of a spatial motion and a spatial force, to `out`."""
     out[0] += sign * (a[4] * f[2] - a[5] * f[1])
@@ -20,7 +20,7 @@ def _add_force_cross(a, f, sign, out):  # type: ignore[no-untyped-def]  # pragma
     out[5] += sign * (a[3] * f[4] - a[4] * f[3] + a[0] * f[1] - a[1] * f[0])
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _motion_cross(a, b, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     out[0] = a[4] * b[2] - a[5] * b[1] + a[1] * b[5] - a[2] * b[4]
     out[1] = a[5] * b[0] - a[3] * b[2] + a[2] * b[3] - a[0] * b[5]
@@ -30,7 +30,7 @@ def _motion_cross(a, b, out):  # type: ignore[no-untyped-def]  # pragma: no cove
     out[5] = a[3] * b[4] - a[4] * b[3]
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _momentum(g, x, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     out[0] = g[0] * x[0] - g[2] * x[5] + g[3] * x[4]
     out[1] = g[0] * x[1] - g[3] * x[3] + g[1] * x[5]
@@ -40,7 +40,7 @@ def _momentum(g, x, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     out[5] = g[7] * x[3] + g[8] * x[4] + g[9] * x[5] + g[1] * x[1] - g[2] * x[0]
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _to_body(R, p, x, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     l0 = x[0] + x[4] * p[2] - x[5] * p[1]
     l1 = x[1] + x[5] * p[0] - x[3] * p[2]
@@ -50,7 +50,7 @@ def _to_body(R, p, x, out):  # type: ignore[no-untyped-def]  # pragma: no cover
         out[3 + c] = R[0, c] * x[3] + R[1, c] * x[4] + R[2, c] * x[5]
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _add_to_world(R, p, f, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     f0 = R[0, 0] * f[0] + R[0, 1] * f[1] + R[0, 2] * f[2]
     f1 = R[1, 0] * f[0] + R[1, 1] * f[1] + R[1, 2] * f[2]

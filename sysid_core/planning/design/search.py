@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-start search: the best of many random motions are improved, in several processes."""
+"""Multi-start search: the best of many random motions are optimised in several processes."""
 
 from __future__ import annotations
 
@@ -49,12 +49,13 @@ def run_searches(
     result.
 
     Args:
-        searches: Searches to run, sent to the processes.
+        searches: Functions to run; each is sent to one of the processes.
         workers: Number of processes.
-        report: Function called with the completed share, and True if all were asked to end.
+        report: Function called with the completed share, and with True if all searches were
+            requested to end.
 
     Raises:
-        SolverError: A process died.
+        SolverError: A process ended unexpectedly.
     """
     context = multiprocessing.get_context("spawn")
     shares, end = context.Queue(), context.Event()
@@ -125,13 +126,14 @@ Report = Callable[[float, str], None]
 
 @dataclass(frozen=True, eq=False)
 class Improved:
-    """Locally optimal motion that was found from one start motion.
+    """Locally optimal motion that was found from one initial motion.
 
     Attributes:
         x: Vector of centre and coefficients.
         score: Value of the criterion.
-        excess: Squared excess left on the coarse grid, by kind of limit.
-        history: Score after each iteration; the first half may violate limits.
+        excess: Remaining squared excess over the limits on the coarse grid, by kind of limit.
+        history: Score after each iteration; in the first half of the iterations, the motion may
+            violate limits.
         evaluations: Number of evaluations of value and gradient.
         interrupted: True if Ctrl-C ended the search.
     """
@@ -218,13 +220,14 @@ def improve(
 
     Args:
         problem: Problem that gives value and gradient.
-        start: Vector of centre and coefficients of the start motion.
+        start: Vector of centre and coefficients of the initial motion.
         n_iterations: Total number of iterations.
-        report: Function called with the completed share; the best motion so far is kept when it
-            returns False or is interrupted.
+        report: Function called with the completed share. If it returns False or is interrupted, the
+            search ends with the best motion so far.
         fixed: True if the start posture must not change.
-        wary: True for a large weight of contact from the beginning: a motion without contact
-            remains so, but finds no way through bodies that a soft penalty would permit.
+        wary: True for a large weight of contact from the beginning. A motion without contact then
+            remains without contact, but it cannot pass through bodies during the search, as a soft
+            penalty would permit.
     """
     variables, hard = _Variables(problem), problem.penalty
     bounds = variables.bounds(start, fixed)
@@ -296,13 +299,14 @@ def improve_all(
     workers: int,
     report: Report,
 ) -> list[Improved]:
-    """Optimise all start motions in parallel; the result does not depend on the number of processes.
+    """Optimise all initial motions in parallel; the result does not depend on the number of
+    processes.
 
     Ctrl-C ends the search and keeps the best results so far.
 
     Args:
-        problem: Problem to optimise, built again in every process.
-        starts: Vectors of centre and coefficients of the start motions.
+        problem: Optimisation problem, which every process builds again.
+        starts: Vectors of centre and coefficients of the initial motions.
         n_iterations: Number of iterations of each optimisation.
         workers: Number of processes; 0: one for each core; 1: the calling process.
         report: Function called with the completed share and a description of the step.

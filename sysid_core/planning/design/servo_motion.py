@@ -5,9 +5,10 @@ While a servo moves, its position lags behind its target r by the sum of its ter
 
 \[ r - q = \kappa\, g(q) + \tau \dot q + m \ddot q + (f + \mu |\kappa g(q)|)\, \mathrm{sign}\, \dot q + z , \]
 
-which is linear in its terms with gravity's torque g(q) by the URDF. Among random series that
-respect the limits, the one is selected whose regressors have the largest determinant (D-optimal),
-for a slow and a full-speed pass together: only the slow one separates dry friction from damping.
+which is linear in its parameters, with the gravity torque g(q) of the URDF. Among random series
+that respect the limits, the one is selected whose regressors have the largest determinant
+(D-optimal), for a slow and a full-speed pass together: only the slow one separates dry friction
+from damping.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def plan_servo_motion(
         progress: Function that is called with the completed share and a description of the step.
 
     Raises:
-        ExcitationError: No candidate passes the check; the limits to blame are named.
+        ExcitationError: No candidate passes the check; the message lists the limits that prevent
+            it.
     """
     if not 0.0 < slow < 1.0:
         raise ExcitationError(

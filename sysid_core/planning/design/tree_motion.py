@@ -7,8 +7,9 @@ velocities `V_i`, accelerations `A_i` (with gravity: `A_0 = -g`). Then, for k on
     dJ_i/dq_k = J_k x J_i,     dV_i/dq_k = J_k x (V_i - V_k),
     dA_i/dq_k = J_k' x (V_i - V_k) + J_k x (A_i - A_k),    dA_i/dv_k = J_k' + J_k x (V_i - V_k)
 
-with `J_k' = V_k x J_k` (Carpentier and Mansard 2018, section III), so a scalar's slopes by all q, v
-and a follow from its slopes by V, A and J with one sum over each joint's subtree.
+with `J_k' = V_k x J_k` (Carpentier and Mansard 2018, section III), so that the gradients of a
+scalar with respect to all q, v and a follow from its gradients with respect to V, A and J by one
+sum over the subtree of each joint.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Unknowns:
             covariance: Covariance of these parameters, shape (len(names), len(names)).
 
         Raises:
-            ExcitationError: The estimate has none of the unknowns.
+            ExcitationError: The estimate contains none of the unknown parameters.
         """
         mine = {name: i for i, name in enumerate(self.base.names)}
         pairs = [(mine[name], j) for j, name in enumerate(names) if name in mine]
@@ -171,8 +171,8 @@ class Unknowns:
 
         Args:
             q: Joint positions at equal steps, shape (K, n) [rad or m].
-            v: Joint velocities, shape (K, n).
-            a: Joint accelerations, shape (K, n).
+            v: Joint velocities, shape (K, n) [rad/s or m/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
             duration: Duration of motion that the samples represent [s]; it counts as `duration /
                 correlation` independent samples.
         """
@@ -310,7 +310,7 @@ class Expectation:
         return text
 
     def rows(self) -> list[tuple[str, float, float, str]]:
-        """Return a table rows: name, standard deviation before and after the motion [SI], and a
+        """Return table rows: name, standard deviation before and after the motion [SI units], and a
         verdict in words.
         """
         words = ["well" if x <= GOOD else "roughly" if x <= ROUGH else "not" for x in self.relative]

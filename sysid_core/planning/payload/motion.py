@@ -20,7 +20,8 @@ def wrist_columns(model: RobotModel, frame: str) -> NDArray[np.intp]:
     """Return the indices of the last three joints between base and frame, shape (3,).
 
     Raises:
-        ExcitationError: There are fewer than three, or joints with several degrees of freedom.
+        ExcitationError: There are fewer than three joints, or joints with several degrees of
+            freedom.
     """
     joint = model.pin_model.frames[model.frame_id(frame)].parentJoint
     chain = [int(j) for j in model.pin_model.supports[joint] if j > 0]
@@ -46,8 +47,9 @@ def oscillation(
     r"""Return the sine motion of some joints, `alpha + A sin(2 pi f phi(t))`, which starts and ends
     at rest.
 
-    The phase speed rises and falls along a minimum-jerk profile, so the path stays that of the
-    sines, velocity and acceleration vanish at both ends, and no velocity exceeds the sines'.
+    The phase speed increases and decreases along a minimum-jerk profile. The path is therefore that
+    of the sines, velocity and acceleration vanish at both ends, and no velocity exceeds that of the
+    sines.
 
     Args:
         posture: Centre of the oscillation and start of the motion, shape (n,) [rad].

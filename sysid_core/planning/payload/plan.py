@@ -53,8 +53,8 @@ def payload_information(
         model: Robot model.
         frame: Frame of the force-torque sensor.
         q: Joint positions, shape (K, n) [rad or m].
-        v: Joint velocities, shape (K, n).
-        a: Joint accelerations, shape (K, n).
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
 
     Returns:
         Information matrix, shape (10, 10), for the parameters in SI units.
@@ -78,11 +78,12 @@ def choose_tare_postures(
     """Return the static postures of the wrist that separate the bias of the sensor from the weight
     of the load best.
 
-    Greedily maximises the information about six bias components, mass and first moment.
+    A greedy algorithm maximises the information about the six bias components, mass and first
+    moment.
 
     Args:
         checker: Checker of motions against the robot's limits.
-        posture: Posture in which the other joints stay, shape (n,) [rad].
+        posture: Posture in which the other joints remain, shape (n,) [rad].
         n_postures: Number of postures, at least 3; fewer cannot separate bias and weight.
         rng: Random generator of the candidates.
 
@@ -90,7 +91,8 @@ def choose_tare_postures(
         Postures, shape (n_postures, n) [rad], ordered for short moves.
 
     Raises:
-        ExcitationError: Fewer than three postures, or no candidates without contact.
+        ExcitationError: Fewer than three postures are requested, or there are no candidates without
+            contact.
     """
     if n_postures < 3:
         raise ExcitationError(
@@ -107,7 +109,7 @@ def choose_tare_postures(
     if len(drawn) < n_postures:
         raise ExcitationError(
             "Almost no posture of the wrist is free of contact.",
-            remedy="Free the space around the robot, start elsewhere, or check the cell's obstacles.",
+            remedy="Free the space around the robot, start in another posture, or check the cell's obstacles.",
         )
     still = np.zeros_like(drawn)
     gravity = model.frame_motion(frame, drawn, still, still).gravity
@@ -287,7 +289,7 @@ def plan_payload_motion(
         progress: Function that is called with the completed share.
 
     Raises:
-        ExcitationError: No posture passes the check; the message names the limits concerned.
+        ExcitationError: No posture passes the check; the message lists the limits concerned.
     """
     checker = MotionChecker(model, limits or MotionLimits.from_model(model))
     frame = checker.limits.tcp_frame

@@ -33,8 +33,8 @@ class Move:
         label: Label of the move, such as `joint2 alone`.
         time: Times of the samples, shape (K,) [s].
         q: Positions of all joints, shape (K, n) [rad or m].
-        v: Velocities of all joints, shape (K, n).
-        a: Accelerations of all joints, shape (K, n).
+        v: Velocities of all joints, shape (K, n) [rad/s or m/s].
+        a: Accelerations of all joints, shape (K, n) [rad/s^2 or m/s^2].
     """
 
     joints: tuple[int, ...]
@@ -58,7 +58,7 @@ def strokes(
     """Return strokes in both directions, fast and slow, so that friction is excited with both
     signs.
 
-    With one joint: to +A, to -A, slowly to +A, and back. With two joints: along both diagonals.
+    A single joint moves to +A, to -A, slowly to +A, and back. Two joints move along both diagonals.
 
     Args:
         checker: Checker of the robot and its limits, which determine the durations.

@@ -38,13 +38,13 @@ _WORST_CONDITION = 1e4  # a plan whose worst step is conditioned worse is refuse
 
 
 class MoveChooser:
-    """Chooses moves by their information about the minimal constants, in natural units.
+    """Selection of moves by their information about the minimal constants, in natural units.
 
     Args:
         model: Robot model.
         friction: Friction terms that are estimated with the constants.
         rng: Random generator of the states that define the natural scale.
-        locked_measured: True if torques of joints at standstill count.
+        locked_measured: True if the torques of joints at standstill are used.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class SequentialPlan:
             conditioning.
         constants: Names of the unknowns: minimal constants and friction.
         check: Result of the safety check.
-        remarks: Necessary motions other than single-joint moves.
+        remarks: Remarks on necessary motions other than single-joint moves.
     """
 
     trajectory: Trajectory
@@ -252,8 +252,8 @@ def plan_sequential(
         progress: Function that is called with a phase and its completed share.
 
     Raises:
-        ExcitationError: No safe plan excites every constant; the error names the missing ones.
-        ModelError: The robot isn't a serial arm.
+        ExcitationError: No safe plan excites every constant; the message lists the missing ones.
+        ModelError: The robot is not a serial arm.
     """
     report = progress or (lambda phase, share: None)
     checker = MotionChecker(model, limits)
@@ -273,7 +273,7 @@ def plan_sequential(
 
 
 def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: float) -> Array:
-    """The given posture; without one, the zero posture, or the nearest random posture without
+    """The given posture; if none is given, the zero posture or the nearest random posture without
     contact.
     """
     limits = checker.limits
@@ -333,8 +333,8 @@ def _play(
     seed: int | None,
     report: Callable[[str, float], None],
 ) -> tuple[Trajectory, list[Move]]:
-    """One motion of all moves: always the nearest next move, on a straight path if that is safe,
-    otherwise via the start posture.
+    """Motion with all moves. Each is followed by the nearest of the remaining ones, on a straight
+    path if that is safe, otherwise via the start posture.
     """
     builder = MotionBuilder(checker, home, rate_hz=rate_hz)
     left = list(moves)

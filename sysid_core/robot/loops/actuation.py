@@ -39,8 +39,8 @@ class Assembly:
     """Postures after an attempt to close the loops.
 
     Attributes:
-        q: Positions of all joints, shape (K, n) [rad or m]; the closest found where loops stay
-            open.
+        q: Positions of all joints, shape (K, n) [rad or m]; for postures whose loops cannot be
+            closed, those with the smallest closure error found.
         assembled: Mask of the postures with closed loops, shape (K,).
         residual: Largest closure error per loop, shape (K, n_closures) [m or rad].
     """
@@ -60,7 +60,8 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
     Args:
         chain: Mechanism with loops.
         q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
-        start: Initial guess of all joint positions, shape (K, n); None: a path from home.
+        start: Initial guess of all joint positions, shape (K, n); None: each posture is reached on
+            a path from the home posture.
     """
     q_a = _actuated(chain, q_a)
     if start is not None:
@@ -87,10 +88,11 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
     Args:
         chain: Mechanism with loops.
         q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
-        start: Initial guess of all joint positions, shape (K, n); None: a path from home.
+        start: Initial guess of all joint positions, shape (K, n); None: each posture is reached on
+            a path from the home posture.
 
     Raises:
-        ModelError: A loop doesn't close; the message names it and the posture.
+        ModelError: A loop does not close; the message contains the loop and the posture.
 
     Examples:
         >>> from sysid_core.robot.loops import load_closed_chain
@@ -110,7 +112,7 @@ def assemble_along(chain: ClosedChain, q_a: ArrayLike) -> Array:
     sample starts from its neighbour.
 
     Raises:
-        ModelError: A loop doesn't close somewhere.
+        ModelError: A loop does not close in one of the samples.
     """
     q_a = _actuated(chain, q_a)
     K = len(q_a)
@@ -264,12 +266,12 @@ def closure_state(
     chain: ClosedChain, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False
 ) -> ClosureState:
     """Return the velocities, the matrix G and the drift `Ġ q̇_a` (eq. 22) of the closed loops at
-    given postures; of the passive joints it is `-J_u^{-1} J̇ q̇`.
+    given postures; the drift of the passive joints is `-J_u^{-1} J̇ q̇`.
 
     Args:
         chain: Mechanism with loops.
         q: Joint positions of closed postures, shape (K, n) [rad or m].
-        v_a: Velocities of the actuated joints, shape (K, n_a).
+        v_a: Velocities of the actuated joints, shape (K, n_a) [rad/s or m/s].
         correct: True for one Newton step that removes the small closure error of a time step.
     """
     q = postures_of(chain, q)
@@ -313,7 +315,7 @@ def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
         q: Joint positions of closed postures, shape (K, n) [rad or m].
 
     Raises:
-        ModelError: Assumption 1 fails at a posture; the message names the joints.
+        ModelError: Assumption 1 fails at a posture; the message lists the joints.
     """
     if not chain.passive:
         return

@@ -27,7 +27,7 @@ class Coupling:
     `q_j = m q_i + b`, has 1 and -m.
 
     Attributes:
-        name: Name for messages.
+        name: Name in messages.
         joints: Nonzero coefficients k_j by joint name.
         offset: Right-hand side of the equation [rad or m].
     """
@@ -93,11 +93,11 @@ class Loop:
     """Loop closure: two frames of links that are connected at a point, by a rod, or rigidly.
 
     Attributes:
-        name: Name for messages.
+        name: Name in messages.
         kind: Kind of closure. `point`: the two origins coincide (ball joint, 3 equations). `rod`:
             they keep a distance (1 equation). `weld`: the two frames coincide (6 equations).
-        a: First end.
-        b: Second end.
+        a: First attachment of the loop closure.
+        b: Second attachment of the loop closure.
         length: Length of the rod [m]; used by rods only.
     """
 
@@ -129,7 +129,7 @@ class JointDrive:
         F_v: Viscous friction [N m s/rad].
         I_a: Inertia of the drive, seen at the joint [kg m^2].
         beta: Constant offset of the torque [N m].
-        gear_ratio: Motor turns per joint turn.
+        gear_ratio: Turns of the motor per turn of the joint.
         torque_limit: Largest torque of the drive at the joint [N m].
     """
 
@@ -190,8 +190,9 @@ class ClosedChain:
         loops: Loop closures.
         actuated: Names of the driven joints.
         drives: Nominal friction and drive parameters by joint name (missing: all zero).
-        home: Posture of all joints from which assembly starts, shape (n,); it need not close.
-        box: Range of the actuated joints; None: it is searched for.
+        home: Posture of all joints from which assembly starts, shape (n,); its loops need not be
+            closed.
+        box: Range of the actuated joints; None: it is determined by a search.
         measured: Names of the passive joints that have an encoder.
         couplings: Linear couplings of joints, in addition to the loops.
     """

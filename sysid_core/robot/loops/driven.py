@@ -56,7 +56,7 @@ def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:
         missing = [joint for joint in chain.actuated if joint not in names]
         raise ModelError(
             f"The measured joints {list(names)} don't determine the posture of '{chain.name}'.",
-            remedy=f"Measure {', '.join(missing) or 'more joints'} too, or passive joints that"
+            remedy=f"Measure also {', '.join(missing) or 'more joints'}, or passive joints that"
             " move with them.",
             missing=missing,
         )
@@ -79,7 +79,7 @@ class DrivenRobot(RobotModel):
 
     Attributes:
         mechanism: Loops, driven joints, and friction of the passive joints. The bodies of its model
-            are ignored: those of this robot count.
+            are ignored; those of this robot are used.
     """
 
     mechanism: ClosedChain | None = None
@@ -163,7 +163,7 @@ class DrivenRobot(RobotModel):
         n_a) to (..., nq).
 
         Raises:
-            ModelError: A loop doesn't close.
+            ModelError: A loop does not close.
         """
         q = np.asarray(q, dtype=float)
         flat = assemble(self.chain, q.reshape(-1, self.nv))
@@ -174,7 +174,7 @@ class DrivenRobot(RobotModel):
         robot itself.
 
         Raises:
-            ModelError: Joints of loops can't be locked.
+            ModelError: Joints of loops cannot be locked.
         """
         if not joints:
             return self
@@ -187,7 +187,7 @@ class DrivenRobot(RobotModel):
         """Return the motion of all joints from the motion of the driven joints, each (K, n_a).
 
         Raises:
-            ModelError: A loop doesn't close.
+            ModelError: A loop does not close.
         """
         q_a = np.ascontiguousarray(q, dtype=float)
         key = q_a.tobytes()

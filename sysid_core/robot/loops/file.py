@@ -109,7 +109,7 @@ def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
     """Return the mechanism with driven leaders, and followers coupled as the URDF states.
 
     Raises:
-        ModelError: The URDF has no mimic joints, or a leader that isn't a moving joint.
+        ModelError: The URDF has no mimic joints, or a leader is not a moving joint.
     """
     followers = mimic_joints(model)
     if not followers:
@@ -269,7 +269,7 @@ class LoopsFile(FileSchema):
 def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> ClosedChain:
     """Load a mechanism from its YAML file and URDF.
 
-    The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
+    The YAML lists `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
     encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. If
     `passive` is given, moving joints of the URDF that are neither in `actuated` nor in `passive`
     are locked at zero, so that one leg of a whole robot can be used.
@@ -277,10 +277,10 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
     Args:
         loops: Path of the YAML file, name of a reference robot with loops ("own-leg"), or "mimic"
             for the mimic joints of the URDF.
-        urdf: URDF (file, text or name, also "own-leg"); None: the file that the YAML names.
+        urdf: URDF (file, text or name, also "own-leg"); None: the file given in the YAML.
 
     Raises:
-        ModelError: The file is damaged, or names joints or links that the robot doesn't have.
+        ModelError: The file is invalid, or contains joints or links that the robot does not have.
     """
     if str(loops) == MIMIC:
         if urdf is None:
@@ -314,7 +314,7 @@ def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> Clos
     """Build a closed chain from the content of a loops file and a robot.
 
     Raises:
-        ModelError: An entry is missing, or names a joint or link that the robot doesn't have.
+        ModelError: An entry is missing, or contains a joint or link that the robot does not have.
     """
     return _closed_chain(_FILE.validated(raw, LoopsFile, "given"), model)
 

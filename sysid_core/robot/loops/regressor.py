@@ -65,7 +65,7 @@ def constrained_motion(
         ordered: True if the samples follow each other in time.
 
     Raises:
-        ModelError: A loop doesn't assemble.
+        ModelError: A loop cannot be closed.
     """
     v_a, a_a = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (v_a, a_a))
     if q is not None:
@@ -117,12 +117,12 @@ def projected_drive_regressor(
         Regressor, shape (K, n_a, 4 d) for d drives.
 
     Raises:
-        ModelError: A joint isn't in the robot.
+        ModelError: A joint is not part of the robot.
     """
     unknown = [name for name in drives if name not in chain.model.joint_names]
     if unknown:
         raise ModelError(
-            f"Friction was asked for joints {unknown} that '{chain.name}' doesn't have.",
+            f"Friction was requested for joints {unknown}, which '{chain.name}' does not have.",
             remedy=f"Joints: {', '.join(chain.model.joint_names)}.",
         )
     columns = [chain.model.joint_names.index(name) for name in drives]
@@ -191,7 +191,7 @@ def chain_with_parameters(
     `link.m` ….
 
     Args:
-        chain: Mechanism with loops; parameters that aren't named keep their values.
+        chain: Mechanism with loops; parameters that are not in `names` keep their values.
         names: Names of the p estimated parameters.
         values: Values of the parameters, shape (p,) [SI].
 

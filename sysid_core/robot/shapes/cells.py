@@ -25,7 +25,7 @@ def cut_into_cells(
         inside: Function from the axes of a grid to the mask of its points inside, (nx, ny, nz).
         lower: Lower corner of a box around the solid, shape (3,) [m].
         upper: Upper corner of that box, shape (3,) [m].
-        cells: Wanted number of cells.
+        cells: Requested number of cells.
 
     Returns:
         Centroids (n, 3), volumes (n,) and second moments per volume (n, 3, 3) of the inner parts
@@ -54,7 +54,7 @@ def cut_into_cells(
 def with_moments(
     cells: tuple[Array, Array, Array], volume: float, centre: Array, spread: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the cells moved and stretched as little as possible so that their moments are exact.
+    """Return the cells after the smallest displacement and stretch that makes their moments exact.
 
     The symmetric map `S^1/2 (S^1/2 T S^1/2)^-1/2 S^1/2` between two covariances T and S moves mass
     least (Peyre and Cuturi 2019, Computational optimal transport, remark 2.31).
@@ -86,7 +86,7 @@ def _grid_for(cells: int, samples: Array, extent: Array) -> Array:
     of the solid.
 
     Args:
-        cells: Wanted number.
+        cells: Requested number of cells.
         samples: Points inside, as parts of the box, shape (N, 3).
         extent: Lengths of the box, shape (3,) [m].
     """

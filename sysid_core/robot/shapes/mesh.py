@@ -36,7 +36,7 @@ def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
         path: STL, OBJ or PLY file; without faces it is a point cloud, whose convex hull is used.
         scale: Metres per unit of the file.
         hull: True for the convex hull of the mesh.
-        cells: Wanted number of cells.
+        cells: Requested number of cells.
 
     Raises:
         ModelError: The mesh cannot be read, is not closed, or is larger than any held object.
@@ -135,9 +135,9 @@ def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
     """Return the mask of the grid points inside a closed mesh: those with an odd number of faces
     above them.
 
-    Each face is cut with the vertical lines of the grid that its bounding rectangle holds: 2 ms for
-    5120 faces and 8000 points, where `trimesh.contains`, which shoots a ray per point, gives the
-    same answer in 20 s.
+    Each face is intersected with the vertical grid lines inside its bounding rectangle. This takes
+    2 ms for 5120 faces and 8000 points; `trimesh.contains`, which casts a ray for each point, gives
+    the same answer in 20 s.
 
     Args:
         mesh: Closed mesh: every edge belongs to an even number of faces.

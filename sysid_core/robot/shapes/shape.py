@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shape of a held object as cells, each with a volume and an inertia.
 
-A body whose density is constant within each cell, `m_i >= 0`, has the inertial parameters
-`pi = Phi @ m` (Nadeau et al. 2022, eq. 5, with the cells' own inertia added), and is physically
-consistent whatever the masses are.
+A body whose density is constant within each cell, `m_i >= 0`, has the inertial parameters `pi = Phi
+@ m` (Nadeau et al. 2022, eq. 5, with the cells' own inertia added), and is physically consistent
+for any masses.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Shape:
         spreads: Second moments of each cell about its centroid per volume, shape (n, 3, 3) [m^2].
         lower: Lower corner of the bounding box, shape (3,) [m].
         upper: Upper corner of the bounding box, shape (3,) [m].
-        name: Name in reports.
+        name: Name of the shape in reports.
         fingers: Vector from one finger of the gripper to the other, shape (3,) [m]; None unless
             only the opening of the gripper is known (`grasped`).
         size_sd: Relative standard deviation of the lengths: 0 for a mesh from CAD or a scan, 0.5 for
@@ -160,7 +160,7 @@ class Shape:
         """Return a copy with another relative standard deviation of the size.
 
         Raises:
-            ModelError: The deviation is negative or no number.
+            ModelError: The deviation is negative or not a number.
         """
         if not size_sd >= 0.0:
             raise ModelError(
@@ -296,14 +296,14 @@ class Shape:
     ) -> Shape:
         """Return the solid defined by a function that tests which points are inside.
 
-        A cubic grid with about `cells` filled cells; cells that the surface cuts keep the volume,
-        centroid and second moments of their inner part.
+        The cells form a cubic grid, of which about `cells` are filled. Cells that the surface
+        intersects have the volume, centroid and second moments of their inner part.
 
         Args:
             inside: Function from points, shape (N, 3) [m], to the mask of those inside, shape (N,).
             lower: Lower corner of a box around the solid, shape (3,) [m].
             upper: Upper corner of that box, shape (3,) [m].
-            cells: Wanted number of cells.
+            cells: Requested number of cells.
             name: Name for reports.
 
         Raises:
@@ -354,8 +354,8 @@ class Shape:
         Args:
             source: File or mesh. A file without faces is a point cloud: its convex hull is used.
             scale: Metres per unit of the file (0.001 for millimetres).
-            hull: True for the convex hull of the mesh, for meshes that aren't closed.
-            cells: Wanted number of cells.
+            hull: True to use the convex hull of the mesh, for meshes that are not closed.
+            cells: Requested number of cells.
 
         Raises:
             ModelError: The mesh cannot be read, is not closed, or is larger than any held object.

@@ -22,7 +22,7 @@ class _Columns:
     """Collector of the messages of one stream, in their order.
 
     Args:
-        find: Finds the layout of a message.
+        find: Function that returns the layout of a message.
         thinning: Number of consecutive samples that are replaced by their mean.
     """
 
@@ -112,7 +112,7 @@ class JointColumns(_Columns):
     """Collector of joint states, with joints mapped by name.
 
     Args:
-        names: Joints to read; empty: those that most messages have.
+        names: Joints to read; empty: those contained in most messages.
         thinning: Number of consecutive samples that are replaced by their mean.
     """
 
@@ -175,7 +175,7 @@ class JointColumns(_Columns):
         if len(ordered) == 0:
             raise SignalError(
                 f"Every sample on '{topic}' has NaN or infinite values.",
-                remedy="Check the driver, or leave out joints that it knows nothing of (`joints`).",
+                remedy="Check the driver, or omit joints that it does not measure (`joints`).",
             )
         return ordered, (*notes, *stamp_notes, *report.notes(topic))
 
@@ -211,7 +211,7 @@ class WrenchColumns(_Columns):
 
 
 def _frozen(own: Array) -> Array:
-    """Mark an array that has no other owner as read-only, so that a stream need not copy it."""
+    """Mark an array without another owner as read-only, so that a stream need not copy it."""
     if own.base is not None:
         own.base.setflags(write=False)
     own.setflags(write=False)

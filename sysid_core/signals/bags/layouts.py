@@ -51,7 +51,7 @@ def build_typestore(
         distro: Name of the ROS distribution, such as `jazzy`.
 
     Raises:
-        SignalError: A definition can't be parsed.
+        SignalError: A definition is invalid.
     """
     return _build_typestore(tuple((definitions or {}).items()), distro)
 
@@ -78,7 +78,7 @@ def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
     """Return the types defined in a bag for one of its topics.
 
     Raises:
-        SignalError: The definition can't be parsed.
+        SignalError: The definition is invalid.
     """
     if not definition:
         return get_typestore(Stores.LATEST)
@@ -109,8 +109,8 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
     bytes to messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
 
     Raises:
-        SignalError: The type's definition contains itself; in the returned function: the bytes are
-            not a message of this type.
+        SignalError: The definition of the type contains itself. The returned function raises it if
+            the bytes are not a message of this type.
     """
     try:
         definition = store.get_msgdef(type_name)

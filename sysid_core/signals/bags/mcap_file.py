@@ -86,8 +86,8 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 def scan_mcap(file: Path) -> Iterator[_Item]:
     """Yield the messages, topics, metadata and damage of an MCAP file, in order.
 
-    Chunks are processed about a megabyte at a time, so that small chunks cost no more. Truncated or
-    damaged parts are reported; all others are read.
+    Chunks are processed about a megabyte at a time, so that files with small chunks take no longer
+    to read. Truncated or damaged parts are reported; all others are read.
 
     Args:
         file: Opened MCAP file; index and footer are not needed.

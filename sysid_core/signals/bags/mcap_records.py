@@ -174,7 +174,7 @@ class Channels:
 
     Attributes:
         found: Number of messages read so far.
-        lost: Number of messages with an unknown channel or that can't be decompressed.
+        lost: Number of messages that have an unknown channel or cannot be decompressed.
         last_ns: Log time of the newest message [ns].
     """
 
@@ -195,7 +195,8 @@ class Channels:
             cut_off: True if the content may end within a record.
 
         Raises:
-            McapError: A record is of no known kind, or longer than the content; no message is kept.
+            McapError: A record has an unknown kind, or is longer than the content; no message is
+                kept.
         """
         starts, end = record_places(content)
         if end != len(content) and not cut_off:

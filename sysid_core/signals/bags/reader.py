@@ -139,14 +139,15 @@ def read_bag(
 
     Args:
         path: rosbag2 folder, .mcap or .db3 file, or opened bag.
-        joint_topic: Topic of JointState messages; None: the bag's `joint_topic`, the only
-            one, or the one that a slower topic repeats.
-        wrench_topic: Topic of WrenchStamped messages; None: chosen likewise, if there is any; of
-            several, the one in the joint topic's namespace.
-        joints: Joints to read, in this order; None: those that most messages have.
-        effort_kind: Kind of the efforts; None: that of the bag's `effort_kind`, otherwise unknown.
-        window_ns: First and last time of reception of the joint states and wrenches [ns]; None:
-            all.
+        joint_topic: Topic of JointState messages; None: the `joint_topic` stored in the bag, or the
+            only such topic, or the topic whose data are republished on a slower topic.
+        wrench_topic: Topic of WrenchStamped messages; None: chosen in the same way, if there is
+            any; among several, the one in the namespace of the joint topic.
+        joints: Joints to read, in this order; None: those contained in most messages.
+        effort_kind: Kind of the efforts; None: the `effort_kind` stored in the bag, otherwise
+            unknown.
+        window_ns: First and last time of reception of the joint states and wrenches to read [ns];
+            None: all.
 
     Raises:
         SignalError: There is no bag, the topic of the joint states is missing or ambiguous, or the
@@ -233,9 +234,7 @@ def _joint_names(bag: StoredBag, topic: str) -> set[str]:
 def _choose(
     bag: StoredBag, type_name: str, wanted: str | None, key: str, beside: str | None = None
 ) -> StoredTopic | None:
-    """The requested topic, the one that the bag names, or the only one of its type (in a
-    namespace).
-    """
+    """The requested topic, the one stored in the bag, or the only one of its type (in a namespace)."""
     topics = {topic.name: topic for topic in bag.topics_of(type_name)}
     name = wanted or bag.custom_data.get(key)
     if name in topics:

@@ -131,7 +131,7 @@ class Damage:
 
     Attributes:
         text: Description of the damage, one sentence.
-        lost_s: Duration of the lost part of the recording, as far as the file tells [s].
+        lost_s: Duration of the lost part of the recording, as far as the file shows it [s].
     """
 
     text: str

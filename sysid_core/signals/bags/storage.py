@@ -31,7 +31,7 @@ class StoredBag:
         topics: Topics in the order of their appearance.
         custom_data: Key-value pairs of the bag.
         damage: Damaged parts, one sentence each; empty for an undamaged bag.
-        lost_s: Duration of the recording lost in damaged chunks, as far as the file tells [s].
+        lost_s: Duration of the recording lost in damaged chunks, as far as the file shows it [s].
     """
 
     path: Path
@@ -76,7 +76,7 @@ def open_bag(path: str | Path) -> StoredBag:
     """Open a bag: a rosbag2 folder, or one of its storage files.
 
     Raises:
-        SignalError: There is no bag, or nothing in it can be read.
+        SignalError: There is no bag, or none of its contents can be read.
     """
     path = Path(path)
     metadata, faults = read_metadata(path)
@@ -175,7 +175,7 @@ def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[
     """Yield messages, topics, metadata and damage of a bag, in order.
 
     Args:
-        path: Path that the user gave.
+        path: Path given by the user.
         files: Storage files.
         whole: True if there is a metadata.yaml.
     """

@@ -87,14 +87,14 @@ class BagWriter:
 
     Args:
         path: Folder to create.
-        custom_data: Key-value pairs for metadata.yaml, and for the start of the file (truncated
-            bags). `read_bag` understands `effort_kind`, `joint_topic` and `wrench_topic`.
-        definitions: Texts of `.msg` files of types beyond the standard ones, by type name.
+        custom_data: Key-value pairs that are written to metadata.yaml, and to the start of the file
+            for truncated bags. `read_bag` uses `effort_kind`, `joint_topic` and `wrench_topic`.
+        definitions: Texts of `.msg` files of non-standard types, by type name.
         chunk_bytes: Size of a chunk [bytes].
-        distro: ROS distribution that the messages come from.
+        distro: ROS distribution of the messages.
 
     Raises:
-        SignalError: The folder exists, or can't be created.
+        SignalError: The folder exists or cannot be created.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class BagWriter:
             qos: Quality of service that the publisher offered; None: reliable, volatile.
 
         Raises:
-            SignalError: The topic exists already, or its type isn't known.
+            SignalError: The topic exists already, or its type is unknown.
         """
         if name in self._topics:
             raise SignalError(f"Topic '{name}' is in the bag already.", remedy="Add it once.")
@@ -186,12 +186,12 @@ class BagWriter:
 
         Args:
             topic: Name of a topic added by `add_topic`.
-            data: CDR bytes, as a raw subscription gives them.
+            data: CDR bytes of the message, as from a raw subscription.
             stamp_ns: Time of reception [ns].
 
         Raises:
-            SignalError: The topic wasn't added, the bag is closed, or the disk is full (the bag is
-                then closed; messages written before can be read).
+            SignalError: The topic was not added, the bag is closed, or the disk is full. In the
+                last case the bag is closed, and the messages written so far can be read.
         """
         entry = self._topics.get(topic)
         if entry is None or not self._open:
@@ -213,7 +213,7 @@ class BagWriter:
         """Write index, footer and metadata.yaml. Further calls have no effect.
 
         Raises:
-            SignalError: The disk is full; messages written before can be read.
+            SignalError: The disk is full; the messages written so far can be read.
         """
         if not self._open:
             return
@@ -292,7 +292,7 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
     """Write all readable messages of a damaged bag to a new bag, with index and metadata.
 
     Args:
-        path: Folder or storage file of the damaged (or intact) bag, which isn't modified.
+        path: Folder or storage file of the damaged (or intact) bag, which is not modified.
         out: Folder to create.
 
     Returns:

@@ -54,9 +54,9 @@ class FilteredJointStream(JointStream):
     """Filtered joint states with standard deviations.
 
     Attributes:
-        q_sd: Standard deviations of the positions, shape (K, n).
-        v_sd: Standard deviations of the velocities, shape (K, n).
-        a_sd: Standard deviations of the accelerations, shape (K, n).
+        q_sd: Standard deviations of the positions, shape (K, n) [rad or m].
+        v_sd: Standard deviations of the velocities, shape (K, n) [rad/s or m/s].
+        a_sd: Standard deviations of the accelerations, shape (K, n) [rad/s^2 or m/s^2].
         effort_sd: Standard deviations of the efforts, shape (K, n); None if not measured.
     """
 
@@ -91,7 +91,8 @@ class JointFilter:
 
     Args:
         n_joints: Number of joints.
-        noise: Position noise, jerk density and velocity noise; None: estimated as data arrive.
+        noise: Position noise, jerk density and velocity noise; None: estimated from the data as
+            they arrive.
         max_gap_s: Longest gap after which the filter continues; longer ones restart it [s].
     """
 
@@ -139,15 +140,15 @@ class JointFilter:
             stamp_ns: Time of the measurement [ns].
             q: Positions, shape (n,) [rad or m].
             v: Measured velocities, shape (n,) [rad/s or m/s]; None if not measured.
-            effort: Measured efforts, shape (n,), in any unit; None if not measured.
-                The filter restarts when velocities or efforts come or go. All NaN from the start on
-                (as of some drivers) means not measured.
+            effort: Measured efforts, shape (n,), in any unit; None if not measured. The filter
+                restarts if velocities or efforts begin or cease to be measured. If all values are
+                NaN from the start, as from some drivers, the signal counts as not measured.
 
         Returns:
-            Filtered state; its `outcome` tells whether the sample was used.
+            Filtered state; its `outcome` states whether the sample was used.
 
         Raises:
-            SignalError: An array has the wrong length, or the stamp isn't an integer.
+            SignalError: An array has the wrong length, or the stamp is not an integer.
         """
         z = self._checked("position", q)
         z_v = self._measured_or_none("velocity", v, self._measured[0])
@@ -196,7 +197,7 @@ class JointFilter:
         sample is rejected.
 
         Returns:
-            What becomes of the sample, and the joints that are left out of it, shape (n,).
+            Outcome of the sample, and a mask of the joints whose values are ignored, shape (n,).
         """
         bank, n = self._filters.bank, self.n_joints
         if not self._filters.settled:
@@ -287,7 +288,7 @@ def filter_joints(
     filter.
 
     Args:
-        stream: Joint states; rejected samples are left out of the result.
+        stream: Joint states; rejected samples are omitted from the result.
         noise: Noise levels as in `JointFilter`; None: estimated.
 
     Returns:

@@ -114,7 +114,7 @@ class NoiseLevels:
         measurement_sd: Standard deviation of a sample [unit].
         density: Spectral density of the white noise that drives the highest derivative:
             jerk for positions [rad²/s⁵], second derivative for efforts and wrenches [unit²/s³].
-        rate_sd: Standard deviation of a measured rate [unit/s]; None if rates aren't measured.
+        rate_sd: Standard deviation of a measured rate [unit/s]; None if rates are not measured.
     """
 
     measurement_sd: Array
@@ -198,7 +198,9 @@ class NoiseEstimator:
         self._recent[:, signal] = 0.0
 
     def update(self, dt: float, z: Array) -> None:
-        """Process the values `z`, shape (n,), `dt` seconds after the last."""
+        """Process the values `z`, shape (n,), which were measured `dt` seconds after the previous
+        ones.
+        """
         if self._since_start == 0:
             sd = np.array([1.0, *(_START_SD / dt ** np.arange(1, self._order + 1))])
             self._P[:] = np.diag(np.square(sd))
@@ -224,7 +226,7 @@ class NoiseEstimator:
         """Return the most likely noise levels so far.
 
         Raises:
-            SignalError: Too few samples.
+            SignalError: There are too few samples.
         """
         if self._weight < 1.0:
             raise SignalError(
@@ -243,7 +245,7 @@ class NoiseEstimator:
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
     def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
-        """Return the joints whose last samples show much more motion than their filter assumes,
+        """Return the signals whose last samples contain much more motion than their filter assumes,
         each with a better filter of the bank.
 
         Args:

@@ -137,7 +137,8 @@ def step(
         density: Spectral densities of the driving noise, shape (n,).
         z: Values, shape (n,).
         variance: Variance of the values, shape (n,).
-        rate: Rates of the first r signals, shape (r,); replaced by predictions where left out.
+        rate: Rates of the first r signals, shape (r,); those of ignored signals are replaced by
+            predictions.
         rate_variance: Variance of the rates, shape (r,).
         left_out: Mask of the first m signals to ignore, shape (m,).
         disagreement: Sums of the rates' squared errors beyond their variance, shape (r,), updated.
@@ -196,7 +197,7 @@ def estimate(
         dt: Time step [s].
         ratio: Ratio of density to measurement variance of each filter, shape (m,).
         z: Measurements of the signals, shape (n,).
-        keep: Factor by which `sums` decays in this step; negative: the step isn't counted.
+        keep: Factor by which `sums` decays in this step; negative: the step is not counted.
         keep_recent: Factor by which `recent` decays in this step.
         sums: Sums of squared innovations over their variances, and of the variances' logarithms in
             the last column, shape (m, n + 1).
@@ -318,10 +319,10 @@ def find_outliers(
         x: States of order 2, shape (n or more, 3).
         P: Covariances, shape (n or more, 3, 3).
         noise_sd: Standard deviation of the noise of a measurement, shape (n or more,).
-        q: Measured positions, shape (n,).
+        q: Measured positions, shape (n,) [rad or m].
         dt: Time since the states [s].
         period: Previous time step [s].
-        expected: Output: expected positions, shape (n,).
+        expected: Output: expected positions, shape (n,) [rad or m].
         far: Output: mask of the positions too far from them, shape (n,).
     """
     turned = 0.5 * _TURNING * (dt + _LATE * period) ** 2

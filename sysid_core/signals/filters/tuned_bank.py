@@ -35,7 +35,7 @@ class TunedBank:
         noise: Noise levels, shape (n,): fixed, or initial values where `tuned`.
         tuned: Mask of the signals whose levels are estimated over about the last second, shape
             (n,).
-        rates: Number of signals (the first ones) whose first derivative is measured too.
+        rates: Number of signals whose first derivative is also measured; they are the first ones.
         tunes_rates: True to estimate the noise of the measured rates.
         order: Order of the model, as in `KinematicBank`.
 
@@ -133,14 +133,14 @@ class TunedBank:
         rate: Array | None = None,
         left_out: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Process new values, `dt` seconds after the last ones.
+        """Process new values, which were measured `dt` seconds after the previous ones.
 
         Args:
             dt: Step [s].
             z: Values, shape (n,).
             rate: Measured first derivatives, shape (rates,); None if there are none.
-            left_out: Mask of the first m signals whose values and rates are ignored (`z` must hold
-                expected values there), shape (m,); None: none.
+            left_out: Mask of the ignored signals among the first m, shape (m,); `z` must contain
+                expected values for them. None: no signal is ignored.
         """
         bank = self.bank
         keep = math.exp(-dt / _HORIZON_S)

@@ -33,8 +33,8 @@ def unwrap(q: Array) -> Array:
     full turn.
 
     Args:
-        q: Positions, shape (K, n) [rad]. Prismatic joints pass unchanged: none moves π m in a
-            sample.
+        q: Positions, shape (K, n) [rad]. Prismatic joints are unchanged, because none moves by π m
+            between two samples.
     """
     return np.unwrap(q, axis=0)
 
@@ -90,9 +90,9 @@ def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
 def smooth_joints(stream: JointStream) -> JointStream:
     """Return the positions, velocities and accelerations at the stamps, from positions alone.
 
-    Angles of joints without end stops are unwrapped, and outliers replaced; then each joint gets a
-    penalised spline whose cut-off is chosen by cross-validation (`fit_splines`). Measured
-    velocities are not used, because drivers filter and delay them. Efforts stay as measured.
+    Angles of joints without end stops are unwrapped, and outliers are replaced. Then a penalised
+    spline is fitted to each joint, whose cut-off is chosen by cross-validation (`fit_splines`).
+    Measured velocities are not used, because drivers filter and delay them. Efforts are unchanged.
 
     Args:
         stream: Joint states without gaps, with strictly increasing stamps.
@@ -137,7 +137,7 @@ class ZeroPhaseFilter:
     """Low-pass Butterworth filter, applied forward and backward.
 
     Attributes:
-        cutoff_hz: Frequency at which a single pass damps by 3 dB (both passes: 6 dB).
+        cutoff_hz: Frequency at which a single pass attenuates by 3 dB (both passes: 6 dB).
         order: Order of a single pass.
 
     Examples:

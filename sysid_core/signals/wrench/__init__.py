@@ -26,7 +26,11 @@ from sysid_core.signals.wrench.mounting import (
     mount_sensor,
 )
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
-from sysid_core.signals.wrench.readings import single_spikes, usable_readings
+from sysid_core.signals.wrench.readings import (
+    saturated_postures,
+    single_spikes,
+    usable_readings,
+)
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
     SensorCalibration,
@@ -59,6 +63,7 @@ __all__ = [
     "require_sensor_frame",
     "require_sound_wrench",
     "retare",
+    "saturated_postures",
     "single_spikes",
     "slow_note",
     "slow_part",

@@ -132,7 +132,7 @@ def fit_wandering(
 
 
 def _entries(first: int, count: int) -> Array:
-    """Columns (3, count) that pick three unknowns from the first on."""
+    """Matrix (3, count) that selects three unknowns, starting with the given one."""
     return np.eye(3, count, first)
 
 
@@ -145,7 +145,7 @@ class FullCalibration:
     """Calibration of a sensor from static postures, with standard deviations.
 
     Attributes:
-        calibration: Calibration for use: bias at the last posture, correction matrix, load.
+        calibration: Resulting calibration: bias at the last posture, correction matrix, load.
         mass: Mass on the sensor, and its standard deviation [kg].
         gain: Symmetric force gains, reading per force, shape (3, 3); 1 for a perfect sensor.
         gain_sd: Standard deviations of the gains, shape (3, 3).
@@ -155,7 +155,7 @@ class FullCalibration:
         tilt_sd: Standard deviations of the tilt, shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Standard deviations of the drift, shape (6,) [N, N m].
-        confounded: Parameters that these postures do not separate, one sentence each.
+        confounded: Parameters that the postures do not separate, one sentence each.
         forces, torques: Fits of the forces and of the torques, each with the course of the bias.
         span: Times of the first and the last posture [s].
     """
@@ -209,13 +209,14 @@ def calibrate_static(
 
     Args:
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
-        gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
+        gravity_S: Gravity in the axes of the sensor according to the model, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
         time: Time of each posture, shape (K,), increasing [s].
         known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain of
             one over the axes.
         frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
+        noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
+            the calibration.
         source: Name of the data source.
 
     Raises:
@@ -305,7 +306,9 @@ def _force_columns(g: Array, R_WS: Array, share: Array) -> Array:
 
 
 def _skew_part() -> Array:
-    """From the entries of a matrix to the rotation vector of its skew part, shape (3, 9)."""
+    """Matrix from the entries of a 3 x 3 matrix to the rotation vector of its skew-symmetric part,
+    shape (3, 9).
+    """
     generators = np.asarray(skew(np.eye(3)))
     return 0.5 * generators.reshape(3, 9)
 

@@ -73,7 +73,7 @@ def wrench_faults(
         stream: Raw readings.
         force_range: Full scale of the force axes [N]; None: saturation is recognised by readings
             that stick at their own extreme value.
-        torque_range: Full scale of the torque axes [N m]; None: likewise.
+        torque_range: Full scale of the torque axes [N m]; None: as for `force_range`.
         max_frozen_s: Longest time for which a live sensor may repeat a value exactly [s].
     """
     if len(stream) == 0:
@@ -107,7 +107,8 @@ def require_sound_wrench(
     """Raise an error if a wrench stream has faults; arguments as in `wrench_faults`.
 
     Raises:
-        SignalError: The stream has faults; the message names all, `data["faults"]` holds them.
+        SignalError: The stream has faults; the message lists them, and `data["faults"]` contains
+            them.
     """
     faults = wrench_faults(stream, force_range=force_range, torque_range=torque_range)
     if faults:
@@ -159,7 +160,7 @@ def _names(mask: Array) -> tuple[str, ...]:
 
 
 def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault]:
-    """Fault if all axes are constant for too long, or one axis throughout."""
+    """Fault if all axes are constant for too long, or one axis is always constant."""
     faults = []
     same = wrench[1:] == wrench[:-1]
     longest, first = 0.0, 0
@@ -294,7 +295,7 @@ class Hum:
 
     Attributes:
         frequency_hz: Frequency of the line in the sampled readings [Hz].
-        amplitude: Amplitude on the axis that shows it most [N or N m].
+        amplitude: Amplitude on the axis with the largest one [N or N m].
         axis: Name of that axis.
         rate_hz: Rate of the readings [Hz].
     """

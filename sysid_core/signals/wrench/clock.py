@@ -57,11 +57,11 @@ def _smoothed(
 
 
 class MotionFit:
-    """Wrenches explained by any load and bias on a motion that is shifted in time.
+    """Fit of load and bias to the wrenches, for a motion that is shifted in time.
 
     Args:
         time: Stamps of the wrench, shape (N,) [s].
-        wrench: Readings, shape (N, 6).
+        wrench: Readings, shape (N, 6) [N, N m].
         time_motion: Stamps of the motion, increasing, shape (K,) [s].
         motion: Motion of the sensor frame, K samples.
     """
@@ -182,8 +182,8 @@ class ClockOffset:
                 motion, the motion, and the stamp of time 0.
 
         Raises:
-            SignalError: The wrench is missing, the motion too short, or the offset at the search's
-                limit.
+            SignalError: The wrench is missing, the motion is too short, or the offset lies at the
+                limit of the search.
         """
         if window_ns is not None:
             rows = slice(*np.searchsorted(recording.joints.stamps_ns, window_ns).tolist())
@@ -209,11 +209,11 @@ def estimate_clock(
     *,
     max_offset_s: float = 0.5,
 ) -> ClockOffset:
-    """Return the offset and drift of the stamps of one stream relative to the other.
+    """Return the offset and drift of the stamps of the wrench relative to those of the motion.
 
     Args:
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
-        wrench: Readings, shape (N, 6).
+        wrench: Readings, shape (N, 6) [N, N m].
         time_motion: Stamps of the motion, increasing, shape (K,) [s].
         motion: Motion of the sensor frame, K samples.
         origin_ns: Stamp at which both times are zero [ns].

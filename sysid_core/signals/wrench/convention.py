@@ -3,9 +3,10 @@ r"""Sign and axes in which a wrench is expressed, and forces other than those of
 
 A load of mass m obeys `f = m a + b` and `t = m c x a + d` in the sensor's axes, a its proper
 acceleration, where the sensor pushes the load. Sensors of ATI and UR state the force of the load on
-the sensor, `-f`; UR's drivers state forces in the axes of the base; a sensor may be rotated against
-its description; orientations may be those of the base in the sensor; a person may guide the robot
-by the held object; or nothing is held. Each of these is a hypothesis, scored by its marginal
+the sensor, `-f`; UR's drivers state forces in the axes of the base; a sensor, or the base, may be
+rotated against its description; gravity may have another direction than described; orientations may
+be those of the base in the sensor; a person may guide the robot by the held object; or nothing is
+held. Each of these is a hypothesis, scored by its marginal
 likelihood for the same readings, with the noise that is the residual of the best hypothesis, and
 with the number of readings that are independent according to the spectrum of this noise. Each
 hypothesis has its own delay: while the robot turns steadily about one axis, a delay is equivalent
@@ -94,31 +95,38 @@ class WrenchConvention:
     Attributes:
         sign: Sign of the readings.
         axes: Axes of the readings.
-        turn: Rotation from the described axes to the sensor's, shape (3, 3); usually the identity.
+        turn: Rotation between the axes of the readings and the described ones of sensor or base,
+            shape (3, 3); None: none.
+        gravity: Gravity in the base [m/s^2], shape (3,), if it differs from that of the motion; None
+            otherwise.
         is_inverse: True if the given orientations are those of the base in the sensor.
-        rivals: Loads under all plausible conventions (this one included), the likeliest first.
+        shift: Delay of the readings [samples].
+        rivals: Loads under all plausible conventions (including the selected one), the most likely
+            first.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
     axes: WrenchAxes = WrenchAxes.SENSOR
     turn: Array | None = None
+    gravity: Array | None = None
     is_inverse: bool = False
+    shift: int = 0
     rivals: tuple[Rival, ...] = ()
 
     @property
     def matrix(self) -> Array:
-        """Sign and turn: readings (K, 3) in the sensor's own axes times it are those in the described
-        axes, shape (3, 3).
+        """Product of sign and rotation, shape (3, 3): readings (K, 3) in their own axes, multiplied by
+        this matrix from the right, are in the described axes of the sensor or the base.
         """
         turn = np.eye(3) if self.turn is None else self.turn
         return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
 
     def apply(self, wrench: Array, R_WS: Array) -> Array:
         """Return the corrected readings (K, 6), with the true orientations of the sensor (K, 3, 3)."""
-        out = wrench.reshape(-1, 2, 3)
+        out = wrench.reshape(-1, 2, 3) @ self.matrix
         if self.axes is WrenchAxes.BASE:
             out = out @ R_WS
-        return np.asarray((out @ self.matrix).reshape(-1, 6))
+        return np.asarray(out.reshape(-1, 6))
 
     def elsewhere(self, mass: float, share: float) -> float:
         """Return the probability that, by another convention, the mass of the load differs by more
@@ -142,25 +150,33 @@ class WrenchConvention:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on differences between the declared sensor and the readings."""
+        """Sentences on the sign and the axes of the readings."""
         found = []
         if self.sign is WrenchSign.LOAD_ON_SENSOR:
             found.append(
                 "The wrench is that of the load on the sensor (f = +m g at rest): it was negated."
             )
+        if self.axes is WrenchAxes.BASE:
+            found.append("The wrench is given in the base's axes: it was turned into the sensor's.")
+        return tuple(found)
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Sentences on errors in the description of the robot or in the orientations."""
+        found = []
         if self.is_inverse:
             found.append(
                 "The orientations are those of the base in the sensor's axes: they were inverted."
             )
-        if self.axes is WrenchAxes.BASE:
-            found.append("The wrench is given in the base's axes: it was turned into the sensor's.")
         if self.turn is not None:
-            cosine = np.clip(0.5 * (np.trace(self.turn) - 1.0), -1.0, 1.0)
+            whose = "base" if self.axes is WrenchAxes.BASE else "sensor"
             found.append(
-                f"The sensor's axes are turned by {np.rad2deg(np.arccos(cosine)):.0f} degrees"
-                " against"
-                " the robot's description: the wrench was turned back. Correct the description."
+                f"The {whose}'s axes are turned by {np.rad2deg(_angle(self.turn)):.0f} degrees against"
+                " the robot's description: the wrench was turned back."
             )
+        if self.gravity is not None:
+            written = ",".join(f"{x:.2f}" for x in self.gravity)
+            found.append(f"Gravity in the base is {written} m/s²: the option --gravity says so.")
         return tuple(found)
 
     @classmethod
@@ -179,11 +195,11 @@ class WrenchConvention:
         """Find the sign and axes with which a load explains the readings best, and alternatives.
 
         Args:
-            wrench: Readings, shape (K, 6).
+            wrench: Readings, shape (K, 6) [N, N m].
             motions: Candidate motions of the described sensor, equally likely.
             bias: Candidate standard deviations of bias force and torque [N, N m], equally likely.
-            zeroed: Standard deviations of a zeroed sensor's bias [N, N m]; None if it can't have
-                been zeroed with a load.
+            zeroed: Standard deviations of the bias of a zeroed sensor [N, N m]; None if the sensor
+                was not zeroed with a load.
             sign: Declared sign; AUTO: unknown.
             axes: Declared axes; AUTO: unknown.
             may_be_inverse: True if orientations may be those of the base in the sensor.
@@ -197,22 +213,16 @@ class WrenchConvention:
         rows = np.arange(late, len(wrench) - early)
         rows = rows[:: -(-len(rows) // _MOST)]
         y = wrench[rows]
-        delayed = [(inverse, _at(one, rows - shift)) for shift in shifts for inverse, one in ways]
-        families = []
-        for inverse, at in delayed:
-            for s, x in product(signs, given):
-                odds = -_STRONG * inverse - np.log(len(shifts) * len(motions))
-                plain = cls(s, x, None, inverse)
-                turned, priors = [plain], [odds]
-                if x is WrenchAxes.SENSOR:
-                    turned += [replace(plain, turn=turn) for turn in _RIGHT]
-                    priors += [odds - _STRONG - np.log(len(_RIGHT))] * len(_RIGHT)
-                    turn = _turn(plain.apply(y, at.R_WF)[:, :3], at.a)
-                    if _is_spatial(at.a) and _angle(turn) > _TURNED:
-                        # Three angles of a sphere of turns, known as well as three readings at least.
-                        turned.append(replace(plain, turn=turn))
-                        priors.append(odds - _STRONG - 1.5 * np.log(3.0 * len(y)))
-                families.append((turned, np.array(priors), at))
+        delayed = [
+            (cls(is_inverse=inverse, shift=shift), _at(one, rows - shift))
+            for shift in shifts
+            for inverse, one in ways
+        ]
+        families = [
+            _Family.of(y, [replace(one, sign=s, axes=x) for s in signs], at)
+            for one, at in delayed
+            for x in given
+        ]
         # Noise is what the best of them leaves over, at first what the best linear map does.
         residual = min(
             (_unmapped(cls(axes=x).apply(y, at.R_WF), at.a) for x in given for _, at in delayed),
@@ -222,17 +232,13 @@ class WrenchConvention:
         for kinds in ((_Kind.LOAD,), tuple(_Kind)):
             for _ in range(2):
                 noise = _Noise.of(residual)
-                found = [_weighed(y, *family, bias, zeroed, noise, kinds) for family in families]
+                found = [_weighed(y, family, bias, zeroed, noise, kinds) for family in families]
                 tops = [max(some, key=lambda trial: trial.log) for some in found]
                 k = int(np.argmax([top.log for top in tops]))
-                residual = tops[k].residual(y, families[k][2])
-            least = tops[k].log + np.log(_NEGLIGIBLE)
-            best = {_way(top): top.log for top in sorted(tops, key=lambda top: top.log)}
-            families = [
-                family
-                for family, top in zip(families, tops, strict=True)
-                if top.log >= min(least, best[_way(top)])
-            ]
+                residual = tops[k].residual(y, families[k].at)
+            if kinds == (_Kind.LOAD,):
+                families = _worth_a_look(families, found)
+                families += [tilted for family in families for tilted in family.tilted(y)]
         trials = [trial for some in found for trial in some]
         log = np.array([trial.log for trial in trials])
         weights = np.exp(log - log.max())
@@ -280,7 +286,7 @@ def accelerations_tell(
     residual is an error of the model in proportion to the motion.
 
     Args:
-        wrench: Readings, shape (K, 6).
+        wrench: Readings, shape (K, 6) [N, N m].
         motion: Motion of the described sensor.
         may_be_inverse: True if orientations may be those of the base in the sensor.
         shifts: Candidate delays of the readings [samples].
@@ -373,22 +379,77 @@ def _columns(
     return np.concatenate([np.stack(both, axis=2), unit], axis=2), torque, (_MASS, _MASS)
 
 
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """Conventions with the same axes and motion, and the logarithms of their prior probabilities."""
+
+    conventions: Sequence[WrenchConvention]
+    priors: Array
+    at: FrameMotion
+
+    @classmethod
+    def of(cls, y: Array, plain: Sequence[WrenchConvention], at: FrameMotion) -> _Family:
+        """Conventions and their rotations: by right angles, and that which fits best."""
+        odds = -_STRONG * plain[0].is_inverse
+        a = (at.R_WF @ at.a[:, :, None])[:, :, 0] if plain[0].axes is WrenchAxes.BASE else at.a
+        spatial = _is_spatial(a)
+        conventions, priors = list(plain), [odds] * len(plain)
+        for one in plain:
+            conventions += [replace(one, turn=turn) for turn in _RIGHT]
+            priors += [odds - _STRONG - np.log(len(_RIGHT))] * len(_RIGHT)
+            turn = _turn(y[:, :3] @ one.matrix, a)
+            if spatial and _angle(turn) > _TURNED:
+                # Three angles of a sphere of turns, known as well as three readings at least.
+                conventions.append(replace(one, turn=turn))
+                priors.append(odds - _STRONG - 1.5 * np.log(3.0 * len(y)))
+        return cls(conventions, np.array(priors), at)
+
+    def tilted(self, y: Array) -> list[_Family]:
+        """Plain conventions, and the rotated one that fits best, each under the gravity with which it
+        fits best, if that is elsewhere.
+        """
+        at, any_sign = self.at, len({one.sign for one in self.conventions}) > 1
+        forces = np.array([one.apply(y, at.R_WF)[:, :3] for one in self.conventions])
+        gravities, left = _downs(forces, at)
+        found: list[_Family] = []
+        for k in np.argsort(left):
+            one, gravity = self.conventions[k], gravities[k]
+            if (one.turn is None or not found) and _is_elsewhere(gravity, at, any_sign):
+                prior = self.priors[[k]] - _STRONG - np.log(3.0 * len(y))  # two angles
+                tilted = replace(one, gravity=gravity)
+                found.append(_Family([tilted], prior, _under(at, gravity)))
+        return found
+
+
+def _worth_a_look(families: Sequence[_Family], found: Sequence[Sequence[_Trial]]) -> list[_Family]:
+    """Families with a plausible trial, or with the best trial of a way to read the wrench."""
+    best: dict[tuple[object, ...], _Trial] = {}
+    for some in found:
+        for trial in some:
+            way = (trial.convention.axes, trial.convention.is_inverse)
+            if way not in best or trial.log > best[way].log:
+                best[way] = trial
+    least = max(trial.log for trial in best.values()) + np.log(_NEGLIGIBLE)
+    kept = []
+    for family, some in zip(families, found, strict=True):
+        if any(trial.log >= least or trial in best.values() for trial in some):
+            kept.append(family)
+    return kept
+
+
 def _weighed(
     y: Array,
-    conventions: Sequence[WrenchConvention],
-    priors: Array,
-    at: FrameMotion,
+    family: _Family,
     bias: Sequence[tuple[float, float]],
     zeroed: tuple[float, float] | None,
     noise: _Noise,
     among_kinds: Sequence[_Kind],
 ) -> list[_Trial]:
-    """Trials of all conventions that share a motion, for each kind of force and each size of the
-    bias.
-    """
+    """Trials of all conventions of a family, for each kind of force and each size of the bias."""
+    conventions, priors, at = family.conventions, family.priors, family.at
     T = len(conventions)
     turns = np.array([one.matrix for one in conventions])
-    z = WrenchConvention(axes=conventions[0].axes).apply(y, at.R_WF)
+    in_base = conventions[0].axes is WrenchAxes.BASE
     a_k = at.a + at.gravity
     moves = np.mean(a_k**2) > 1e-6 * np.mean(at.gravity**2)
     trials = []
@@ -398,11 +459,15 @@ def _weighed(
     postures = postures if zeroed else []
     kinds += [(_Kind.ZEROED, k) for k in postures]
     for kind, posture in kinds:
-        if kind not in among_kinds:
-            continue
+        if kind not in among_kinds or (
+            kind is not _Kind.LOAD and conventions[0].gravity is not None
+        ):
+            continue  # another gravity and other forces at once explain anything
         X_force, X_torque, sds = _columns(kind, at, posture)
-        of_force = _Linear.of(X_force, z[:, :3], turns)
-        of_torque = _Linear.of(X_torque, z[:, 3:], turns)
+        if in_base:
+            X_force, X_torque = at.R_WF @ X_force, at.R_WF @ X_torque
+        of_force = _Linear.of(X_force, y[:, :3], turns)
+        of_torque = _Linear.of(X_torque, y[:, 3:], turns)
         scales = [zeroed] if kind is _Kind.ZEROED and zeroed else bias
         among = len(scales) * (len(postures) if kind is _Kind.ZEROED else 1)
         odds = priors - np.log(among) - (_STRONG if kind is _Kind.SPLIT else 0.0)
@@ -465,7 +530,7 @@ class _Linear:
             prior_sd: Prior standard deviations of the unknowns, for S priors, shape (S, T, p), or
                 (S, 1, p) if all sets share them.
             noise: Standard deviation of a reading's noise.
-            count: Readings that are independent.
+            count: Number of independent readings.
         """
         scaled = prior_sd / noise
         A = np.eye(prior_sd.shape[2]) + scaled[..., None] * self.H * scaled[..., None, :]
@@ -475,11 +540,6 @@ class _Linear:
         scale = np.maximum(left / count, 1.0)
         sd = np.sqrt(np.diagonal(C, axis1=2, axis2=3) * scale[..., None])
         return -0.5 * (count * np.log(left / count) + np.linalg.slogdet(A)[1]), x, sd
-
-
-def _way(trial: _Trial) -> tuple[WrenchSign, WrenchAxes, bool]:
-    """Hypothesis without its rotation and delay."""
-    return trial.convention.sign, trial.convention.axes, trial.convention.is_inverse
 
 
 def _unmapped(y: Array, a: Array) -> Array:
@@ -493,8 +553,37 @@ def _at(motion: FrameMotion, rows: Array) -> FrameMotion:
     return FrameMotion(*(part[rows] for part in parts))
 
 
+def _downs(forces: Array, motion: FrameMotion) -> tuple[Array, Array]:
+    """Gravity in the base, shape (T, 3) [m/s^2], and the sum of the squared residuals, shape (T,),
+    of the least-squares fits `f = m a_k - R_FW w + b` to T sets of forces (T, K, 3).
+    """
+    K, R_FW = len(motion.a), motion.R_WF.transpose(0, 2, 1)
+    moving = (motion.a + motion.gravity)[:, :, None]
+    X = np.concatenate([moving, -R_FW, np.tile(np.eye(3), (K, 1, 1))], axis=2).reshape(-1, 7)
+    y = forces.reshape(len(forces), -1).T
+    best = np.linalg.lstsq(X.T @ X, X.T @ y, rcond=1e-9)[0]
+    left = np.sum((y - X @ best) ** 2, axis=0)
+    size = np.maximum(np.linalg.norm(best[1:4], axis=0), np.finfo(float).tiny)
+    return (np.linalg.norm(motion.gravity[0]) * best[1:4] / size).T, left
+
+
+def _is_elsewhere(gravity: Array, motion: FrameMotion, any_sign: bool) -> bool:
+    """True if gravity differs from that of the motion by more than the mounting's error; for
+    `any_sign`, by a right angle at most, because upside down is the other sign.
+    """
+    described = motion.R_WF[0] @ motion.gravity[0]
+    cosine = float(gravity @ described) / max(float(described @ described), np.finfo(float).tiny)
+    return (0.0 if any_sign else -1.0) <= cosine < np.cos(_TURNED)
+
+
+def _under(motion: FrameMotion, gravity: Array) -> FrameMotion:
+    """The motion under another gravity in the base, shape (3,)."""
+    felt = (motion.R_WF.transpose(0, 2, 1) @ gravity).reshape(-1, 3)
+    return replace(motion, a=motion.a + motion.gravity - felt, gravity=felt)
+
+
 def _turn(force: Array, a: Array) -> Array:
-    """Rotation Q of the best `f = m Q a + b`, shape (3, 3) (Kabsch 1976)."""
+    """Rotation Q that minimises the residual of `f = m Q a + b`, shape (3, 3) (Kabsch 1976)."""
     U, _, Vt = np.linalg.svd((force - force.mean(axis=0)).T @ (a - a.mean(axis=0)))
     D = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt)) or 1.0])
     return np.asarray((U * D) @ Vt)

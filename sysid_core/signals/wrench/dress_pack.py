@@ -77,11 +77,11 @@ def fit_dress_pack(
         p_WS: Position of the sensor's origin in the world, shape (K, 3) [m].
 
     Returns:
-        Dress pack; tool `[m, m cx, m cy, m cz]`, shape (4,); bias, shape (6,); mean square errors
-        in postures that are left out of the fit, shape (6,).
+        Dress pack; tool `[m, m cx, m cy, m cz]`, shape (4,); bias, shape (6,); mean squared
+        prediction errors in postures that were not used in the fit, shape (6,).
 
     Raises:
-        SignalError: The postures are too few, or all near one place.
+        SignalError: There are too few postures, or all are near the same position.
     """
     K, origin = len(p_WS), p_WS.mean(axis=0)
     if K < MIN_POSTURES or np.linalg.norm(p_WS.std(axis=0)) < _LEAST_TRAVEL:
@@ -114,7 +114,7 @@ def _fit(free: Array, pull: Array, readings: Array) -> tuple[Array, Array]:
     Args:
         free: Columns without a prior, shape (K, 3, n).
         pull: Columns of the pull, shape (K, 3, 12).
-        readings: Shape (K, 3).
+        readings: Forces or torques, shape (K, 3).
     """
     n, y = free.shape[2], readings.ravel()
     best: tuple[float, Array, Array] | None = None

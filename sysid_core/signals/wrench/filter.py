@@ -66,7 +66,7 @@ class WrenchFilter:
 
     The bias is observable only if the true wrench is known: during a tare, give the wrench that the
     sensor should read (zero without a load, otherwise the weight of the load). At other times the
-    bias stays.
+    bias is unchanged.
 
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
@@ -115,13 +115,13 @@ class WrenchFilter:
         Args:
             stamp_ns: Time of the measurement [ns].
             wrench: Reading: force, then torque, shape (6,) [N, N m].
-            expected: Reading of a sensor without bias, shape (6,); None if it is unknown.
+            expected: Expected reading of a sensor without bias, shape (6,); None if it is unknown.
 
         Returns:
-            Filtered wrench; its `outcome` tells whether the reading was used.
+            Filtered wrench; its `outcome` states whether the reading was used.
 
         Raises:
-            SignalError: An array has the wrong length, or the stamp isn't an integer.
+            SignalError: An array has the wrong length, or the stamp is not an integer.
         """
         z = _six(wrench)
         known = None if expected is None else _six(expected)

@@ -88,7 +88,7 @@ def check_wrench_frame(
         model: Robot model.
         frame_id: Frame of the wrench's header; empty: not given by the driver.
         sensor_frame: Link or frame with the axes of the sensor.
-        accepted: Other names of this frame; empty: any name that isn't another link of the robot.
+        accepted: Other names of this frame; empty: any name that is not another link of the robot.
 
     Returns:
         Remark for the user; "": none.
@@ -117,7 +117,7 @@ def check_wrench_frame(
     ):
         return ""
     raise SignalError(
-        f"The wrench is in frame '{frame_id}', a link elsewhere than '{sensor_frame}'.",
+        f"The wrench is in frame '{frame_id}', a link with another pose than '{sensor_frame}'.",
         remedy=f"Set the sensor's frame to '{frame_id}'; if the driver names the wrong link, accept"
         f" it (parameter wrench_frames, option --wrench-frame {frame_id}).",
     )
@@ -136,7 +136,8 @@ def check_wrench_place(
         model: Robot with the sensor.
         q: Joint positions at the time of the transform, shape (n,) [rad or m].
         sensor_frame: Frame of the sensor.
-        transform: Pose of the wrench's frame in a frame of the robot; not checked in another frame.
+        transform: Pose of the frame of the wrench in a frame of the robot; if its parent is not a
+            frame of the robot, nothing is checked.
 
     Raises:
         SignalError: The frame is at another place than the sensor.
@@ -237,9 +238,9 @@ def check_mounting(
 
     Args:
         force: Force readings in static postures, shape (K, 3) [N].
-        gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
-        R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). If None, a wrong
-            direction of gravity can't be separated from a turned sensor.
+        gravity_S: Gravity in the axes of the sensor according to the model, shape (K, 3) [m/s^2].
+        R_WS: Orientations of the sensor according to the model, shape (K, 3, 3). If None, a wrong
+            direction of gravity cannot be distinguished from a rotated sensor.
         max_misalignment: Largest angle between described and true axes of a correct mounting [rad].
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
@@ -305,15 +306,15 @@ def require_weight(
 ) -> float:
     """Return the mass whose weight rotates with gravity, for any axes and signs of the sensor [kg].
 
-    For a moving load give minus the proper acceleration instead of gravity: then `f = m a` holds as
-    well, except for small terms due to rotation.
+    For a moving load, give the negative proper acceleration instead of gravity; `f = m a` then also
+    holds, except for small terms due to rotation.
 
     Args:
         force: Force readings in static postures, shape (K, 3) [N].
-        gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
+        gravity_S: Gravity in the axes of the sensor according to the model, shape (K, 3) [m/s^2].
         expected_mass: Expected mass on the sensor [kg]; None: unknown.
         R_WS: Orientations of the sensor, shape (K, 3, 3), to allow for a direction of gravity other
-            than the model's; None: the model's only.
+            than that of the model; None: only that of the model.
 
     Raises:
         SignalError: There is almost no weight: the wrench is probably compensated already.
@@ -362,10 +363,11 @@ def is_reversed(
 def require_mounting(
     force: ArrayLike, gravity_S: ArrayLike, R_WS: ArrayLike | None, max_misalignment: float
 ) -> float:
-    """Return the misalignment of the sensor [rad]; an error if it is too large.
+    """Return the misalignment of the sensor [rad]; raise an error if it is too large.
 
     Raises:
-        SignalError: The sensor is upside down, turned, of opposite sign, or gravity is elsewhere.
+        SignalError: The sensor is upside down or rotated, its readings have the opposite sign, or
+            gravity has another direction.
     """
     found = check_mounting(force, gravity_S, R_WS, max_misalignment)
     if found.kind is not MountingKind.AS_DESCRIBED:

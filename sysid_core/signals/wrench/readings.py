@@ -16,6 +16,9 @@ _SPIKE = 6.0  # times what samples within `_NEAR` differ from their neighbours, 
 _NEAR, _THIRD = 10, 3  # samples; the third largest difference is usual: another spike may be near
 _LIKELY = 0.05  # of the samples: more are no spikes
 _STILL = 3.0  # steps of a coarse axis that noise at rest makes at most
+_NEAREST = 3  # other readings by which the density at an extreme is estimated
+_TURNING = 2.5  # times that density at the extreme of a cosine: 1 / (sqrt(2) - 1)
+_STRONG = 6.0  # [nat]: 20 to 1, after odds of 1 to 20 that an axis saturates at all
 REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
@@ -67,6 +70,31 @@ def _saturated(wrench: Array) -> NDArray[np.bool_]:
             if len(run):  # its quartiles, because a rest begins and ends in motion
                 low, high = np.percentile(wrench[run], (25.0, 75.0), axis=0)
                 out[run] = np.any(high - low > _STILL * steps)
+    return out
+
+
+def saturated_postures(wrench: Array) -> NDArray[np.bool_]:
+    """Mask of static postures in which an axis is at the end of its range, shape (K,).
+
+    Saturated readings are equal. How many equal ones chance brings to an extreme follows from the
+    resolution of the axis and from the density of the readings beside it (Poisson); if the axis
+    saturates, any number is equally likely.
+    """
+    out = np.zeros(len(wrench), dtype=bool)
+    for axis in wrench.T:
+        for values in (axis, -axis):
+            ordered = np.sort(values)[::-1]
+            at_end = values == ordered[0]
+            count = int(at_end.sum())
+            below = ordered[count:]
+            if count < 2 or len(below) < _NEAREST:
+                continue
+            step = np.min(-np.diff(np.unique(ordered)[::-1]))
+            near = below[_NEAREST - 1]
+            usual = _TURNING * np.sum(below >= near) * step / (ordered[0] - near)
+            chance = count * np.log(usual) - usual - scipy.special.gammaln(count + 1.0)
+            if count > usual and -chance - np.log(len(values) + 1.0) > _STRONG:
+                out |= at_end
     return out
 
 

@@ -4,15 +4,12 @@ load.
 
 The sensor reads, in its own axes and about its own origin,
 
-with `A` of `sysid_core.robot.wrench_regressor`. In a static posture, only gravity g_S remains: `f =
--m g_S + b_f` and `tau = g_S x (m c) + b_tau` (Nadeau et al. 2022, appendix A). The bias is constant
-in the axes of the sensor while gravity turns with the posture, so that a few tilted postures
-separate the two even while a load is held.
+    w = A(a, omega, alpha) (pi_tool + pi_object) + b
 
-with `A` of `sysid_core.robot.wrench_regressor`. In a still posture only gravity g_S is left:
-`f = -m g_S + b_f` and `tau = g_S x (m c) + b_tau` (Nadeau et al. 2022, appendix A). The bias stays
-with the sensor while gravity turns with the posture, so a few tilted postures separate the two
-even while the load is held.
+with `A` of `sysid_core.robot.wrench_regressor`. In a static posture, only gravity g_S remains:
+`f = -m g_S + b_f` and `tau = g_S x (m c) + b_tau` (Nadeau et al. 2022, appendix A). The bias is
+constant in the axes of the sensor while gravity turns with the posture, so that a few tilted
+postures separate the two even while a load is held.
 """
 
 from __future__ import annotations
@@ -57,8 +54,8 @@ class SensorCalibration:
         tool_pi: Inertial parameters of the known load to subtract (gripper, adapter), shape (10,).
         noise: Standard deviation of one sample per axis, shape (6,) [N, N m]; zero if unknown.
         residual_rms: RMS residual of the tare per axis, shape (6,) [N, N m].
-        misalignment: Angle between the sensor's axes as described and as measured from gravity
-            [rad]; NaN if not checked.
+        misalignment: Angle between the axes of the sensor in the description and those measured
+            from gravity [rad]; NaN if not checked.
         delay: Time by which the wrench lags behind the kinematics [s], and its standard deviation
             [s] (infinite if it was not estimated).
         n_postures: Number of static postures used.
@@ -67,8 +64,8 @@ class SensorCalibration:
         source: Name of the data source.
         notes: Remarks, one sentence each.
         matrix: Correction matrix of readings minus bias, shape (6, 6); identity if not calibrated.
-        mounting_left: Standard deviation of the mounting's error that remains after `matrix` [rad];
-            NaN if not calibrated.
+        mounting_left: Standard deviation of the mounting error that remains after the correction by
+            `matrix` [rad]; NaN if not calibrated.
         tilt_left: Standard deviation of the remaining tilt of gravity in the robot's description
             [rad].
         gain_left: Standard deviations of the remaining error of the gain common to all forces (NaN
@@ -140,9 +137,10 @@ class SensorCalibration:
         same last digits.
 
         Args:
-            wrench: Readings, shape (K, 6).
+            wrench: Readings, shape (K, 6) [N, N m].
             R_WS: Orientation of the sensor, shape (K, 3, 3).
-            p_WS: Position of the sensor's origin, shape (K, 3) [m]; needed with a dress pack only.
+            p_WS: Position of the origin of the sensor, shape (K, 3) [m]; required only with a dress
+                pack.
         """
         net = (self.matrix @ (wrench - self.bias)[:, :, None])[:, :, 0]
         if self.dress_pack is not None:
@@ -182,7 +180,7 @@ class SensorCalibration:
         """Return a copy with a known load to subtract, `pi` in the sensor frame, shape (10,).
 
         Raises:
-            SignalError: No body has these parameters.
+            SignalError: The parameters are not physically consistent.
         """
         tool_pi = np.asarray(tool_pi, dtype=float)
         if tool_pi.shape != (10,) or not bool(is_physically_consistent(tool_pi)):
@@ -319,7 +317,7 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
     wrench of the known tool.
 
     Args:
-        wrench: Readings, shape (K, 6).
+        wrench: Readings, shape (K, 6) [N, N m].
         motion: Motion of the sensor frame at the same instants, K samples.
         calibration: Calibration from a tare.
 

@@ -45,7 +45,7 @@ class StaticPostures:
         p_WS: Position of the sensor, shape (K, 3) [m].
         noise: Standard deviation of a single sample, pooled over the postures, shape (6,) [N, N m].
         n_samples: Number of wrench samples of each posture, shape (K,).
-        start_ns: Stamp at which each posture begins (settling left out), shape (K,) [ns].
+        start_ns: Stamp at which each posture begins (without the settling time), shape (K,) [ns].
         notes: Remarks on the readings, one sentence each.
     """
 
@@ -165,7 +165,7 @@ def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> Sensor
         postures: Postures over the workspace, with the sensor tilted in many directions.
 
     Raises:
-        SignalError: The postures are too few, or all near one place.
+        SignalError: There are too few postures, or all are near the same position.
     """
     readings = postures.wrench @ kept.matrix.T
     pack, load, bias, left = fit_dress_pack(
@@ -204,10 +204,11 @@ def tare_static(
     Args:
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
         gravity_S: Gravity in the sensor's axes in each posture, shape (K, 3) [m/s^2].
-        R_WS: Orientation of the sensor, shape (K, 3, 3); lets a wrong direction of gravity be
-            separated from a wrongly described sensor.
+        R_WS: Orientation of the sensor, shape (K, 3, 3), with which a wrong direction of gravity
+            can be distinguished from a wrongly described sensor.
         frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
+        noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
+            the calibration.
         expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
             controller or driver compensates a load.
         allow_bare: True to accept readings without any weight.
@@ -216,8 +217,9 @@ def tare_static(
         source: Name of the data source.
 
     Raises:
-        SignalError: Directions of gravity are too few, the wrench is probably compensated already,
-            the sensor is upside down or turned, or gravity differs from the model's.
+        SignalError: There are too few directions of gravity, the wrench is probably compensated
+            already, the sensor is upside down or rotated, or gravity differs from that of the
+            model.
     """
     wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
     _require_postures(wrench, gravity_S)
@@ -320,7 +322,7 @@ def retare(
         Calibration, and change of the bias, shape (6,) [N, N m].
 
     Raises:
-        SignalError: The readings changed by more than usual drift, or differ between postures.
+        SignalError: The readings changed by more than the usual drift, or differ between postures.
     """
     weight = static_regressor(postures.gravity_S) @ kept.tool_pi[:4]
     left = kept.net(postures.wrench, postures.R_WS, postures.p_WS) - weight

@@ -26,12 +26,12 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
     """Fit by the weighted least squares of figaroh for base parameters, friction, drive inertias
     and offsets.
 
-    Median and Butterworth filter and numpy's differences are figaroh's own; their cut-off is that
-    of our plain fits, since its own default (2 Hz at 100 Hz) is meant for one robot. Couplings and
-    springs beside the gains aren't in its model.
+    The median filter, the Butterworth filter and the numerical differences are those of figaroh.
+    The cut-off frequency is that of the plain fits of this package, because the default of figaroh
+    (2 Hz at 100 Hz) is meant for one robot. Its model has gains, but no couplings and no springs.
 
     Raises:
-        BatchError: A joint turns without end, which its differences don't know.
+        BatchError: A joint is continuous, which the differences of figaroh do not support.
     """
     if model.pin_model.nq != model.pin_model.nv:
         raise BatchError(
@@ -94,7 +94,7 @@ def _solver(
     )
 
     class Solver(BaseIdentification):  # type: ignore[misc]
-        """Recordings are filtered one by one; the rest is figaroh's."""
+        """Solver of figaroh that filters each recording separately."""
 
         def load_param(self, config_file: str, setting_type: str = "identification") -> None:
             self.identif_config = _settings(model)

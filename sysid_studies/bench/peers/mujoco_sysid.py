@@ -31,10 +31,10 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
     """Fit by the least squares of mujoco.sysid for pseudo-inertia, armature, damping and dry
     friction of every joint.
 
-    mujoco.sysid compares simulated with measured motion. Torque-driven arms fall within tenths of
-    a second when simulated without their controller, so here what is compared are torques, by
-    MuJoCo's inverse dynamics on the motion that our plain fits use; a constant torque per joint is
-    added, as its `apply_bias` would.
+    mujoco.sysid compares simulated with measured motion. A torque-driven arm that is simulated
+    without its controller falls within tenths of a second. Therefore torques are compared here:
+    those measured, and those of MuJoCo's inverse dynamics for the motion that the plain fits of
+    this package use. A constant torque per joint is added, as by its `apply_bias`.
     """
     processing = Processing()
     motions, torques = [], []

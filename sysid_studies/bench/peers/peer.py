@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface to other identification packages, so that all are judged in the same way."""
+"""Interface to other identification packages, which are all evaluated in the same way."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class PeerFit:
 
     Attributes:
         model: Robot model.
-        processing: Cut-offs of its filters.
-        efforts: From a recording to efforts at its stamps, in its unit, shape (K, n); NaN where
-            it has none.
-        physically_consistent: True if every body is physically possible; None if the tool gives no
-            bodies.
+        processing: Cut-off frequencies of its filters.
+        efforts: Function that returns the predicted efforts at the stamps of a recording, in its
+            unit, shape (K, n); NaN without a prediction.
+        physically_consistent: True if every body is physically consistent; None if the package does
+            not identify bodies.
     """
 
     model: RobotModel
@@ -41,9 +41,9 @@ class Peer:
     """Other identification package.
 
     Attributes:
-        name: Name of its rows, and of the module here that runs it.
-        says: Description of the tool, one line.
-        packages: Required packages: `pip install "robot_sysid[peers]"`.
+        name: Name in the rows, and of the module of this folder that runs the package.
+        says: Description of the package in one line.
+        packages: Required packages, installed by `pip install "robot_sysid[peers]"`.
     """
 
     name: str

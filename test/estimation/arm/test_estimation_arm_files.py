@@ -54,7 +54,7 @@ def test_a_saved_identification_is_read_by_name_whatever_the_order_of_its_keys(e
     [
         (("parameters", "link1.m"), None, "`parameters.link1.m`"),
         (("parameters", "link9.m"), 1.0, r"has \['link9.m'\]"),
-        (("processing", "rate"), 5.0, "`processing.rate` means nothing"),
+        (("processing", "rate"), 5.0, "`processing.rate` is not a known key"),
         (("processing", "delay"), float("nan"), "finite"),
         (("processing", "rate_hz"), 1e308, "at most"),
         (("friction", "terms"), ["magic"], r"`friction.terms\[0\]`"),

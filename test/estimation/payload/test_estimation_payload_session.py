@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
+    RUN_START,
     KnownLoad,
     KnownLoads,
     OnlinePayload,
@@ -40,6 +42,7 @@ from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
 
 FRAME = "link_eef"
 PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))
+BEGAN_S = 2000.0
 BIAS = (1.0, -2.0, 0.5, 0.05, -0.03, 0.02)
 
 
@@ -238,18 +241,18 @@ def test_late_marks_and_wrenches_change_nothing(model: RobotModel, run: Recordin
 
 
 def arriving(
-    run: Recording, filtered: FilteredJointStream, rng: np.random.Generator
+    run: Recording, joint_stamps_ns: np.ndarray, rng: np.random.Generator, disorder_ms: int = 50
 ) -> list[tuple[str, int]]:
-    """Samples in the order of their arrival, wrenches and marks up to 50 ms early or late."""
+    """Samples in the order of their arrival, wrenches and marks so much early or late."""
     assert run.wrench is not None
     stamps = {
-        "joints": filtered.stamps_ns.tolist(),
+        "joints": joint_stamps_ns.tolist(),
         "wrench": run.wrench.stamps_ns.tolist(),
         "mark": [mark.stamp_ns for mark in run.marks],
     }
-    delays = {"joints": 0.0, "wrench": 1.0, "mark": 1.0}
+    delays = {"joints": 0.0, "wrench": 1e6 * disorder_ms, "mark": 1e6 * disorder_ms}
     out = [
-        (stamp + delays[kind] * rng.uniform(-5e7, 5e7), kind, k)
+        (stamp + delays[kind] * rng.uniform(-1, 1), kind, k)
         for kind, all_ in stamps.items()
         for k, stamp in enumerate(all_)
     ]
@@ -267,64 +270,91 @@ def take(session: PayloadSession, run: Recording, state: Callable[..., Any], ite
         session.add_mark(run.marks[k].stamp_ns, run.marks[k].label)
 
 
-@settings(
-    max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate]
-)  # costly: unshrunk
+class Collecting(OnlinePayload):
+    """Estimates nothing: what a session gives it is in `session.data()`."""
+
+    def update(self, data: PayloadData) -> tuple[()]:
+        return ()
+
+
+@pytest.fixture(scope="module")
+def filtered(run: Recording) -> FilteredJointStream:
+    return filter_joints(run.joints)[0]
+
+
+def later(run: Recording, seconds: float, *, marked: bool, load: float = 1.0) -> Recording:
+    """The recording at another time, with other forces; `marked` as a run, as the executor does."""
+    by = round(seconds * 1e9)
+    assert run.wrench is not None
+    marks = [dataclasses.replace(mark, stamp_ns=mark.stamp_ns + by) for mark in run.marks]
+    if marked:
+        marks.insert(0, dataclasses.replace(marks[0], label=RUN_START))
+    wrench = WrenchStream(FRAME, run.wrench.stamps_ns + by, load * run.wrench.wrench)
+    return dataclasses.replace(run, wrench=wrench, marks=tuple(marks))
+
+
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])  # unshrunk
 @given(
-    later_s=st.just(0.0) | st.floats(0.0, 1000.0),
+    back_s=st.just(0.0) | st.floats(0.0, 1000.0) | st.floats(-1000.0, -20.0),
     n_first=st.integers(400, 2000),
+    disorder_ms=st.sampled_from([0, 50, 300]),
     swaps=st.integers(0, 30),
+    every=st.integers(20, 400),
     seed=st.integers(0, 2**32),
 )
+@example(back_s=0.0, n_first=1000, disorder_ms=300, swaps=0, every=50, seed=0)
+@example(back_s=-100.0, n_first=1500, disorder_ms=50, swaps=30, every=100, seed=1)
+@example(back_s=-100.0, n_first=1500, disorder_ms=0, swaps=0, every=20, seed=1)
 def test_a_second_recording_in_a_session_gives_what_it_gives_alone(
     model: RobotModel,
     run: Recording,
+    filtered: FilteredJointStream,
     alone: PayloadSession,
-    later_s: float,
+    back_s: float,
     n_first: int,
+    disorder_ms: int,
     swaps: int,
+    every: int,
     seed: int,
 ) -> None:
-    """Replayed anew or of another day, after a first that was broken off; at the seam in any order."""
-    rng = np.random.default_rng(seed)
-    filtered, _ = filter_joints(run.joints)
-    session, shift = new_session(model), round(later_s * 1e9)
-    first = dataclasses.replace(
-        run,
-        wrench=WrenchStream(FRAME, run.wrench.stamps_ns + shift, 1.5 * run.wrench.wrench),
-        marks=tuple(dataclasses.replace(m, stamp_ns=m.stamp_ns + shift) for m in run.marks),
-    )
-    items = [(first, shift, item) for item in arriving(run, filtered, rng)][:n_first]
-    items += [(run, 0, item) for item in arriving(run, filtered, rng)]
+    """Replayed anew, or of a time before or after; the first was broken off, at the seam in any order.
+
+    Time that goes on needs the mark of a run's begin.
+    """
+    rng, marked = np.random.default_rng(seed), back_s < 0.0
+    session = PayloadSession(model, FRAME, Collecting())
+    items = []
+    for seconds, load in ((BEGAN_S + back_s, 1.5), (BEGAN_S, 1.0)):
+        recording = later(run, seconds, marked=marked, load=load)
+        stamps = filtered.stamps_ns + round(seconds * 1e9)
+        order = arriving(recording, stamps, rng, disorder_ms)
+        items += [(recording, stamps, item) for item in order[: None if items else n_first]]
     # The last of the first are on their way when the second begins.
     for k in rng.integers(n_first - 20, n_first + 20, swaps):
         if {items[k][2][0], items[k + 1][2][0]} != {"joints"}:
             items[k], items[k + 1] = items[k + 1], items[k]
-    for n, (recording, by, item) in enumerate(items):
-        take(
-            session,
-            recording,
-            lambda k, by=by: (int(filtered.stamps_ns[k]) + by, *state_of(filtered, k)),
-            item,
-        )
-        if n % 50 == 0:
+    for n, (recording, stamps, item) in enumerate(items):
+        take(session, recording, lambda k, at=stamps: (int(at[k]), *state_of(filtered, k)), item)
+        if n % every == 0:
             session.advance()
     session.finish()
-    assert session.online.n_samples == alone.online.n_samples
-    np.testing.assert_array_equal(session.online.estimate().values, alone.online.estimate().values)
+    assert session.calibration is not None and alone.calibration is not None
+    np.testing.assert_array_equal(session.calibration.bias, alone.calibration.bias)
+    found, expected = session.data(), alone.data()
+    stamps = alone.motion_stamps_ns() + round(BEGAN_S * 1e9)
+    np.testing.assert_array_equal(session.motion_stamps_ns(), stamps)
+    np.testing.assert_array_equal(found.wrench, expected.wrench)
+    np.testing.assert_array_equal(found.regressor, expected.regressor)
 
 
 def test_tare_marks_that_come_late_replace_a_kept_tare_without_a_loss(
-    model: RobotModel, run: Recording
+    model: RobotModel, run: Recording, filtered: FilteredJointStream, alone: PayloadSession
 ) -> None:
-    filtered, _ = filter_joints(run.joints)
-    alone = new_session(model)
-    replay_payload(run, alone)
     kept = SensorCalibration(FRAME, np.ones(6), np.zeros(4), np.eye(10))
     session = PayloadSession(
         model, FRAME, OnlinePayload(load_shape("box 0.2 0.2 0.16")), calibration=kept
     )
-    items = arriving(run, filtered, np.random.default_rng(1))
+    items = arriving(run, filtered.stamps_ns, np.random.default_rng(1))
     late = items.index(("mark", 0)) + 400
     items = [x for x in items[:late] if x[0] != "mark"] + [
         *[("mark", k) for k in range(len(run.marks)) if ("mark", k) in items[:late]],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sysid_core.estimation.payload_live.streams import PayloadStreams
@@ -92,9 +92,9 @@ def test_what_was_read_is_forgotten_but_for_recent_joints(streams: PayloadStream
 
 @dataclass(frozen=True)
 class Arrival:
-    """Something of a run: when it comes [s], in which stream, with which stamp [ns], of which run."""
+    """Something of a run: when it comes [ms], in which stream, with which stamp [ms], of which run."""
 
-    time: float
+    time: int
     stream: str
     stamp: int
     run: int
@@ -102,106 +102,138 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's length [s], its streams' rates [Hz] and phase [s], their disorder [s] and its seed."""
+    """A run's length, its streams' periods and phase, and how much its wrenches and marks come early
+    and late [ms]; its seed."""
 
-    length: float
-    joints_hz: float
-    wrench_hz: float
-    phase: float
-    early: float
-    late: float
+    length: int
+    joints_ms: int
+    wrench_ms: int
+    phase: int
+    early: int
+    late: int
     seed: int
 
     @property
-    def last(self) -> float:
-        """Time of the last joint state [s]."""
-        return float(self.joint_times[-1])
+    def last(self) -> int:
+        """Time of the last joint state [ms]."""
+        return (self.length - 1) // self.joints_ms * self.joints_ms
 
-    @property
-    def joint_times(self) -> np.ndarray:
-        return np.arange(0.0, self.length, 1.0 / self.joints_hz)
-
-    def arrivals(self, number: int, came: float, start: float) -> list[Arrival]:
-        """From the time `came` on, with stamps from `start` on [s]."""
+    def arrivals(self, number: int, came: int, start: int) -> list[Arrival]:
+        """From the time `came` on, with stamps from `start` on; a fifth of the wrenches comes twice."""
         rng = np.random.default_rng(self.seed)
-        stamp = lambda t: round((start + t) * 1e9)  # noqa: E731
-        run = [Arrival(came + t, "joints", stamp(t), number) for t in self.joint_times]
-        for stream, hz in (("wrench", self.wrench_hz), ("mark", 3.0)):
-            for t in np.arange(self.phase, self.last, 1.0 / hz):
-                at = came + t + rng.uniform(-self.early, self.late)
-                run.append(Arrival(at, stream, stamp(t), number))
+        times = range(0, self.length, self.joints_ms)
+        run = [Arrival(came + t, "joints", start + t, number) for t in times]
+        for stream, period in (("mark", 5 * self.wrench_ms), ("wrench", self.wrench_ms)):
+            for t in range(self.phase, self.last + 1, period):
+                # As early and as late as can be, or between.
+                delays = [-self.early, self.late, rng.integers(-self.early, self.late + 1)]
+                twice = stream == "wrench" and rng.random() < 0.2
+                for delay in rng.choice(delays, 1 + twice):
+                    run.append(Arrival(came + t + int(delay), stream, start + t, number))
         return run
 
 
-DISORDER = st.floats(0.0, 0.3)
+DISORDER = st.integers(0, 313)  # with a period of the joint states a third of a second
 RUNS = st.builds(
     Run,
-    length=st.floats(0.4, 4.0),  # longer than the disorder
-    joints_hz=st.sampled_from([25.0, 100.0, 250.0]),
-    wrench_hz=st.sampled_from([17.0, 100.0, 250.0]),
-    phase=st.floats(0.0, 0.05),
+    length=st.integers(400, 2000),  # longer than the disorder
+    joints_ms=st.sampled_from([4, 10, 20]),
+    wrench_ms=st.sampled_from([5, 20, 59]),
+    phase=st.integers(0, 50),
     early=DISORDER,
     late=DISORDER,
     seed=st.integers(0, 2**32),
 )
+# Whose streams are as far apart as may be, with stamps at those of its joint states.
+APART = Run(700, joints_ms=10, wrench_ms=5, phase=0, early=313, late=313, seed=1)
+IN_ORDER = Run(581, joints_ms=4, wrench_ms=20, phase=0, early=0, late=0, seed=1)
 
 
 def feed(streams: PayloadStreams, item: Arrival) -> None:
     if item.stream == "joints":
-        streams.add_joints(item.stamp, np.full((6, 2), float(item.run)))
+        streams.add_joints(item.stamp * MS, np.full((6, 2), float(item.run)))
     elif item.stream == "wrench":
-        streams.add_wrench(item.stamp, np.full(6, float(item.run)))
+        streams.add_wrench(item.stamp * MS, np.full(6, float(item.run)))
     else:
-        streams.add_mark(item.stamp, f"{item.run}:start")
+        streams.add_mark(item.stamp * MS, f"{item.run}:start")
 
 
-def all_read(streams: PayloadStreams) -> tuple[list[tuple[int, float]], list[tuple[int, str]]]:
-    """Stamps of wrenches with their run, which must be that of the joint states; marks."""
-    wrenches = []
+def new_marks(streams: PayloadStreams, until_ns: int | None = None) -> list[tuple[int, str, int]]:
+    out = []
+    while (mark := streams.next_mark(until_ns)) is not None:
+        out.append((mark[0] // MS, "mark", int(mark[1][0])))
+    return out
+
+
+def new_items(streams: PayloadStreams) -> list[tuple[int, str, int]]:
+    """Wrenches with their run, which must be that of the joint states, and the marks before each."""
+    out = []
     while (stamp := streams.coming_wrench()) is not None:
-        run, joints = float(streams.next_wrench()[0]), streams.joints_at(stamp)
-        assert joints is None or joints[0, 0] == run  # none: before the first
-        wrenches.append((stamp, run))
-    marks = []
-    while (mark := streams.next_mark()) is not None:
-        marks.append(mark)
-    return wrenches, marks
+        out += new_marks(streams, stamp)
+        run, joints = int(streams.next_wrench()[0]), streams.joints_at(stamp)
+        assert joints is not None and joints[0, 0] == run
+        out.append((stamp // MS, "wrench", run))
+    return out
 
 
-@settings(max_examples=30, deadline=None)
-@given(first=RUNS, second=RUNS, back_s=st.floats(1.01, 30.0), every=st.integers(1, 400))
+@settings(max_examples=20, deadline=None)
+@given(first=RUNS, second=RUNS, back=st.integers(1001, 30_000), every=st.integers(1, 400))
+@example(first=APART, second=APART, back=1001, every=1)
+@example(first=APART, second=APART, back=1001, every=10_000)
+@example(first=IN_ORDER, second=IN_ORDER, back=1001, every=1)
+@example(first=IN_ORDER, second=IN_ORDER, back=1001, every=1)
+@example(first=APART, second=IN_ORDER, back=2000, every=7)
+@example(first=IN_ORDER, second=APART, back=30_000, every=7)
 def test_at_the_seam_of_two_runs_nothing_is_lost_or_read_twice(
-    first: Run, second: Run, back_s: float, every: int
+    first: Run, second: Run, back: int, every: int
 ) -> None:
-    """Whatever their lengths, rates, phases and orders of arrival; `every` so many they are read."""
-    begins = first.last + 1e-3
+    """Whatever their lengths, periods, phases and orders of arrival; read at each `every`th arrival.
+
+    As a session reads: it begins again where something came too late.
+    """
+    begins = first.last + 1
     arrivals = [
-        *first.arrivals(1, 0.0, 100.0),
-        *(of_second := second.arrivals(2, begins, 100.0 + first.last - back_s)),
+        *first.arrivals(1, 0, 100_000),
+        *(of_second := second.arrivals(2, begins, 100_000 + first.last - back)),
     ]
-    streams = PayloadStreams(max_gap_s=0.1)
-    for n, item in enumerate(sorted(arrivals, key=lambda item: item.time)):
-        feed(streams, item)
-        if n % every == 0:
+    streams, found = PayloadStreams(max_gap_s=0.1), []
+    for n, item in enumerate([*sorted(arrivals, key=lambda item: item.time), None]):
+        if item is None:
+            streams.end()
+        else:
+            feed(streams, item)
+        if n % every == 0 or item is None:
             if streams.late:
                 streams.rewind()
-            all_read(streams)
-    streams.end()
-    streams.rewind()
-    wrenches, marks = all_read(streams)
-    stamps = {
-        stream: sorted(item.stamp for item in of_second if item.stream == stream)
-        for stream in ("wrench", "mark")
-    }
-    assert wrenches == [(stamp, 2.0) for stamp in stamps["wrench"]]
-    assert marks == [(stamp, "2:start") for stamp in stamps["mark"]]
+                found = []
+            found += new_items(streams)
+    found += new_marks(streams)
+    assert found == sorted({(x.stamp, x.stream, 2) for x in of_second if x.stream != "joints"})
 
 
-def test_what_is_only_late_is_of_the_run_that_goes_on() -> None:
+@pytest.mark.parametrize("back_ns, again", [(1_000_000_000, False), (1_000_000_001, True)])
+def test_a_run_begins_where_joint_states_go_back_by_more_than_a_second(
+    streams: PayloadStreams, back_ns: int, again: bool
+) -> None:
+    streams.add_wrench(20 * MS, np.zeros(6))
+    streams.add_joints(200 * MS - back_ns, np.zeros((6, 2)))
+    assert (streams.coming_wrench() is None) == again
+
+
+@pytest.mark.parametrize("after", ["goes on", "ends", "another begins"])
+def test_what_is_only_late_is_of_its_own_run(after: str) -> None:
+    """Two seconds late, and so perhaps of the next run: until that begins, or doesn't."""
     streams = PayloadStreams(max_gap_s=0.1)
-    for t in range(0, 5000, 10):
+    for t in range(0, 3000, 20):
         streams.add_joints(t * MS, np.zeros((6, 2)))
-        if t == 3000:  # two seconds late: perhaps the next run's
-            streams.add_wrench(1000 * MS, np.zeros(6))
-            assert streams.coming_wrench() is None
-    assert streams.coming_wrench() == 1000 * MS
+    streams.add_wrench(1000 * MS, np.zeros(6))
+    assert streams.coming_wrench() is None
+    if after == "goes on":
+        for t in range(3000, 3400, 20):
+            streams.add_joints(t * MS, np.zeros((6, 2)))
+    elif after == "ends":
+        streams.end()
+    else:
+        for t in (-9000, 2200):
+            streams.add_joints(t * MS, np.zeros((6, 2)))
+    assert (streams.coming_wrench() is None) == (after == "another begins")

@@ -152,7 +152,7 @@ def pause(client: LiveClient, seconds: float) -> None:
 
 def armed(client: LiveClient, timeout_s: float = 15.0) -> str:
     """Token of `~/arm`, as soon as the executor has heard all its safety inputs."""
-    end = time.monotonic() + timeout_s
+    end = time.monotonic() + timeout_s * client.patience
     while True:
         try:
             return str(client.call(Arm, "trajectory_executor/arm", Arm.Request()).token)

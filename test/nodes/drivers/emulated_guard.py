@@ -82,7 +82,7 @@ class EmulatedGuard:
 
     def on_stop(self, _: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
         if self.playing is not None:
-            self.say("braking: asked to")
+            self.say("braking: a stop was requested")
         answer.success = True
         return answer
 

@@ -65,7 +65,7 @@ class Bench:
 
     def wait(self, done: Callable[[], bool], what: str, timeout_s: float = 40.0) -> None:
         """Spin until something has happened."""
-        end = time.monotonic() + timeout_s
+        end = time.monotonic() + timeout_s * patience()
         while not done():
             dead = [p.args for p in self.processes if p.poll() is not None]
             assert not dead and time.monotonic() < end, f"{what}: {dead}\n{self.log('bridge')}"

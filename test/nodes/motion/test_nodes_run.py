@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from busy_machine import patience
 from live_nodes import FRAME, PATIENT, PAYLOAD, Start, simulated
 from sensor_msgs.msg import JointState
 
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 def sysid(*words: str, answer: str = "", timeout: float = 240.0) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "sysid_cli", *words]
+    command, timeout = [sys.executable, "-m", "sysid_cli", *words], timeout * patience()
     return subprocess.run(
         command, input=answer, capture_output=True, text=True, timeout=timeout, env=dict(os.environ)
     )

@@ -12,6 +12,7 @@ from sysid_core.errors import SignalError
 from sysid_core.signals import WrenchStream, read_wrench_table
 from sysid_core.signals.wrench import (
     require_sound_wrench,
+    saturated_postures,
     usable_readings,
     wrench_faults,
     wrench_hum,
@@ -144,3 +145,15 @@ def test_motion_and_noise_are_no_hum(rng: np.random.Generator) -> None:
     found = [wrench_hum(at_rate(rng, rate)) for rate in (100.0, 250.0, 1000.0) for _ in range(30)]
     assert found == [None] * 90
     assert wrench_hum(stream(moving(rng)[:50])) is None, "too few readings"
+
+
+@pytest.mark.parametrize(("step", "limit"), [(1e-6, 6.0), (0.1, 6.0), (0.1, np.inf)])
+def test_postures_at_the_end_of_the_range_are_those_that_chance_does_not_make_equal(
+    step: float, limit: float, rng: np.random.Generator
+) -> None:
+    force = rng.uniform(-10.0, 10.0, (60, 3))
+    readings = np.round(np.hstack([force, 0.1 * rng.normal(size=(60, 3))]) / step) * step
+    clipped = readings[:, 1] > limit
+    readings[:, 1] = np.minimum(readings[:, 1], limit)
+    assert saturated_postures(readings)[clipped].all()
+    assert not saturated_postures(readings)[readings[:, 1] < limit].any()

@@ -60,6 +60,52 @@ def test_sign_and_axes_are_found_with_the_mass(
     assert found.apply(said, motion.R_WF) == pytest.approx(w)
 
 
+def test_axes_of_a_turned_base_are_found_with_the_mass(rng: np.random.Generator) -> None:
+    """As in UR's `base` and `base_link`."""
+    motion = postures(rng, 0.7)
+    quarter = Rotation.from_euler("z", 90, degrees=True).as_matrix()
+    said = (in_base(wrench(motion, rng), motion).reshape(-1, 2, 3) @ quarter).reshape(-1, 6)
+    found = WrenchConvention.find(said, [motion], bias=UNKNOWN, zeroed=(0.3, 0.015))
+    assert found.axes is WrenchAxes.BASE and len(found.errors) == 1
+    assert found.turn == pytest.approx(quarter.T)
+    assert found.rivals[0].mass == pytest.approx(1.4, rel=0.05)
+    assert found.apply(said, motion.R_WF) == pytest.approx(wrench(motion, rng), abs=0.5)
+
+
+@pytest.mark.parametrize("degrees", [20.0, 80.0])
+def test_another_gravity_than_described_is_found_with_the_mass(
+    degrees: float, rng: np.random.Generator
+) -> None:
+    motion = postures(rng, 0.7)
+    said = wrench(motion, rng)
+    mount = Rotation.from_euler("x", degrees, degrees=True)
+    elsewhere = dataclasses.replace(motion, R_WF=mount.as_matrix() @ motion.R_WF)
+    described = np.einsum("kji,j->ki", elsewhere.R_WF, [0.0, 0.0, -9.81])
+    elsewhere = dataclasses.replace(elsewhere, a=-described, gravity=described)
+    found = WrenchConvention.find(said, [elsewhere], bias=UNKNOWN, zeroed=(0.3, 0.015))
+    assert found.gravity == pytest.approx(mount.apply([0.0, 0.0, -9.81]), abs=0.3)
+    assert len(found.errors) == 1
+    assert found.rivals[0].mass == pytest.approx(1.4, rel=0.05)
+
+
+def test_a_sound_description_has_no_errors(rng: np.random.Generator) -> None:
+    motion = postures(rng, 0.7)
+    tilted = Rotation.from_euler("x", 2, degrees=True).as_matrix() @ motion.R_WF
+    g = np.einsum(
+        "kji,j->ki", tilted, [0.0, 0.0, -9.81]
+    )  # an error of the mounting: a fit takes it in
+    near = dataclasses.replace(motion, R_WF=tilted, a=-g, gravity=g)
+    found = WrenchConvention.find(wrench(motion, rng), [near], bias=UNKNOWN, zeroed=(0.3, 0.015))
+    assert not found.errors
+
+
+def test_the_delay_of_the_readings_is_told(rng: np.random.Generator) -> None:
+    motion = postures(rng, 0.7, count=200)
+    late = np.roll(wrench(motion, rng), 3, axis=0)
+    found = WrenchConvention.find(late, [motion], bias=UNKNOWN, shifts=range(-3, 4))
+    assert found.shift == 3
+
+
 def test_inverse_orientations_are_found(rng: np.random.Generator) -> None:
     motion = postures(rng, 0.7)
     said = wrench(motion, rng)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of wrenches and poses as loggers write them: all are read as the same recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy
+
+from sysid_core.signals import Recording, read_wrench_table
+
+RNG = np.random.default_rng(5)
+TIME = 1000.0 + 0.01 * np.arange(40)
+PLACE = 0.3 + 0.1 * RNG.normal(size=(40, 3))
+TURN = scipy.spatial.transform.Rotation.from_rotvec(0.7 * RNG.normal(size=(40, 3)))
+WRENCH = 10.0 * RNG.normal(size=(40, 6))
+QUATERNION = np.hstack([PLACE, TURN.as_quat()])
+
+
+def write(path: Path, header: str, *columns: np.ndarray, separator: str = ",") -> Path:
+    rows = (separator.join(map(repr, row)) for row in np.column_stack(columns).tolist())
+    path.write_text("\n".join([header.replace(" ", separator), *rows]))
+    return path
+
+
+def indexed(*names: tuple[str, int]) -> str:
+    return " ".join(f"{name}_{k}" for name, count in names for k in range(count))
+
+
+def plain(folder: Path) -> Path:
+    return write(
+        folder / "a.csv", "t fx fy fz tx ty tz x y z qx qy qz qw", TIME, WRENCH, QUATERNION
+    )
+
+
+def decimal_commas(folder: Path) -> Path:
+    path = plain(folder)
+    path.write_text(path.read_text().replace(",", ";").replace(".", ","))
+    return path
+
+
+def ros_stamp_in_two_parts(folder: Path) -> Path:
+    header = "header.stamp.sec header.stamp.nanosec wrench.force.x wrench.force.y wrench.force.z"
+    header += " wrench.torque.x wrench.torque.y wrench.torque.z x y z qx qy qz qw"
+    seconds = np.floor(TIME)
+    nanoseconds = np.round(1e9 * (TIME - seconds))
+    return write(folder / "a.csv", header, seconds, nanoseconds, WRENCH, QUATERNION)
+
+
+def rostopic_echo(folder: Path) -> Path:
+    header = "%time field.wrench.force.x field.wrench.force.y field.wrench.force.z"
+    header += " field.wrench.torque.x field.wrench.torque.y field.wrench.torque.z"
+    stamps = np.round(1e9 * TIME)
+    return write(folder / "a.csv", f"{header} x y z qx qy qz qw", stamps, WRENCH, QUATERNION)
+
+
+def roll_pitch_yaw(folder: Path) -> Path:
+    header = "time fx fy fz tx ty tz x y z roll_deg pitch_deg yaw_deg"
+    angles = TURN.as_euler("xyz", degrees=True)
+    return write(folder / "a.csv", header, TIME, WRENCH, PLACE, angles)
+
+
+def columns_of_franka(folder: Path) -> Path:
+    T = np.tile(np.eye(4), (40, 1, 1))
+    T[:, :3, :3], T[:, :3, 3] = TURN.as_matrix(), PLACE
+    header = "time " + indexed(("ft", 6), ("O_T_EE", 16))
+    return write(folder / "a.csv", header, TIME, WRENCH, T.transpose(0, 2, 1).reshape(40, 16))
+
+
+def array_of_matrices(folder: Path) -> Path:
+    T = np.tile(np.eye(4), (40, 1, 1))
+    T[:, :3, :3], T[:, :3, 3] = TURN.as_matrix(), PLACE
+    np.savez(folder / "a.npz", time=TIME, wrench=WRENCH, ee_pose=T)
+    return folder / "a.npz"
+
+
+def samples_along_the_last_axis(folder: Path) -> Path:
+    arrays = {"time": TIME, "wrench": WRENCH.T, "pos": PLACE.T}
+    turned = np.moveaxis(TURN.as_matrix(), 0, -1)
+    other = scipy.sparse.eye(3).tocsc()  # neither an array nor a column
+    scipy.io.savemat(folder / "a.mat", {"log": arrays | {"rotation": turned}, "other": other})
+    return folder / "a.mat"
+
+
+def lists_in_parquet(folder: Path) -> Path:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = {"timestamp": TIME, "ft": WRENCH.tolist(), "tcp_pos": PLACE.tolist()}
+    table |= {"tcp_rotvec": TURN.as_rotvec().tolist()}
+    parquet.write_table(arrow.table(table), folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        decimal_commas,
+        ros_stamp_in_two_parts,
+        rostopic_echo,
+        roll_pitch_yaw,
+        columns_of_franka,
+        array_of_matrices,
+        samples_along_the_last_axis,
+        lists_in_parquet,
+    ],
+)
+def test_every_layout_is_read_as_the_same_recording(
+    written: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    expected, found = (
+        read_wrench_table(path)[0] for path in (plain(tmp_path), written(tmp_path / "other"))
+    )
+    assert isinstance(found, Recording)
+    assert found.joints.q == pytest.approx(expected.joints.q, abs=1e-6)
+    assert found.joints.stamps_ns == pytest.approx(expected.joints.stamps_ns, abs=1000)
+    assert found.wrench is not None and expected.wrench is not None
+    assert found.wrench.wrench == pytest.approx(expected.wrench.wrench)
