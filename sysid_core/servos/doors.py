@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,27 +219,19 @@ def _columns(path: Path, table: dict[str, Array]) -> Iterator[ServoRecording]:
     )
 
 
-def _npz_names(path: Path) -> list[str]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return list(archive.files)
-    except (OSError, ValueError, EOFError, BadZipFile) as err:
-        raise KIND.refusal(path, f"it is not a valid NPZ file ({err})") from err
-
-
 def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     """Read an NPZ file with the arrays `NAME/t`, `NAME/q`, `NAME/t_target` and `NAME/target` of
     each motion, or one motion without names.
     """
-    names = _npz_names(path)
-    if {"position_ticks", "goal_quarter_ticks", "length"} <= set(names):
+    arrays = KIND.read_npz(path)
+    if {"position_ticks", "goal_quarter_ticks", "length"} <= arrays.keys():
         yield from _ticks(path, wanted)
         return
-    motions = sorted({name.rpartition("/")[0] for name in names})
+    motions = sorted({name.rpartition("/")[0] for name in arrays})
     for motion in motions:
         label = motion or path.stem
         head = f"{motion}/" if motion else ""
-        have = {name[len(head) :]: name for name in names if name.startswith(head)}
+        have = {name[len(head) :]: name for name in arrays if name.startswith(head)}
         if wanted and label not in wanted:
             continue
         keys = {
@@ -256,10 +247,8 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
             raise KIND.refusal(
                 path, f"'{label}' lacks {', '.join(missing)}; it contains {sorted(have)}"
             )
-        arrays = KIND.read_npz(path, {have[name] for name in keys.values() if name})
-        listed = have.get("joints") or ("joints" if "joints" in names else None)
-        joints = tuple(map(str, KIND.read_npz(path, [listed])[listed])) if listed else ()
-        t, q, t_target, target = (arrays[have[str(keys[key])]] for key in keys)
+        joints = tuple(map(str, np.atleast_1d(arrays.get(have.get("joints", "joints"), ()))))
+        t, q, t_target, target = (arrays[have[str(name)]] for name in keys.values())
         yield ServoRecording(label, joints, t, q, t_target, target)
 
 

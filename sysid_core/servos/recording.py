@@ -57,6 +57,12 @@ class ServoRecording:
             later = np.ones(len(t), dtype=bool)
             later[1:] = t[1:] > np.maximum.accumulate(t)[:-1]
             t, x = t[later], x[later]
+            if lost := len(sound) - len(t):
+                said = (
+                    f"{lost} of {len(sound)} samples of {values} were left out: not a number, or a"
+                    " time that does not increase."
+                )
+                object.__setattr__(self, "notes", (*self.notes, said))
             if values == "q" and (misread := _misread(t, x)).any():
                 t, x = t[~misread], x[~misread]
                 said = f"{int(misread.sum())} single readings were left out: no joint jumps there and back."

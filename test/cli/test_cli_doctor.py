@@ -19,7 +19,7 @@ from sysid_cli.app import app
 
 def test_versions_are_those_installed_and_fit_the_metadata() -> None:
     checks = {check.name: check for check in doctor.check_packages()}
-    for name in ("numpy", "pin", "osqp", "rosbags"):
+    for name in ("numpy", "pin", "filterpy", "rosbags"):
         assert checks[name].ok and checks[name].found.startswith(metadata.version(name))
     assert "pytest" not in checks  # developers' tools aren't the users' business
 

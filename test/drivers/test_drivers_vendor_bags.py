@@ -32,7 +32,7 @@ def payload_plan(robot: str, frame: str) -> Trajectory:
         model, tcp_frame=frame, ground_height=0.0, acceleration=3.0, tcp_speed=0.5
     )
     return plan_payload_motion(
-        model, limits, duration=5.0, n_tare=3, still=0.6, mean_angular_speed=0.8, n_candidates=60
+        model, limits, duration=5.0, n_tare=3, still=0.6, mean_angular_speed=0.8, n_candidates=20
     ).trajectory
 
 

@@ -59,6 +59,9 @@ def test_pipes_are_no_recordings_and_nothing_is_overwritten(
     (tmp_path / "bag").mkdir()
     with pytest.raises(SysIdError, match="neither a file nor a folder"):
         existing_inside(tmp_path, "pipe", "The recording")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(SysIdError, match="neither a file nor a folder"):
+        existing_inside(tmp_path, "circle", "The recording")
     assert existing_inside(tmp_path, "bag", "The recording") == tmp_path.resolve() / "bag"
     monkeypatch.chdir(tmp_path.parent)  # as one sees it where the node was started
     seen = f"{tmp_path.name}/bag"
@@ -179,7 +182,7 @@ def left_of_the_torques(client: LiveClient) -> float:
 def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     start_nodes: Start, tmp_path: Path
 ) -> None:
-    write_run(tmp_path / "run", 30.0)
+    write_run(tmp_path / "run", 12.0)
     (tmp_path / "robot.urdf").write_text("THE REAL ROBOT DESCRIPTION")
     client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters={"robot": "ur5"})])
     process = nodes.processes["estimator"]

@@ -135,6 +135,20 @@ def test_lerobots_shares_of_ranges_are_the_limits_or_the_calibrations(tmp_path: 
     np.testing.assert_allclose(matched.q[[0, -1], 1], [low[1], high[1]])
 
 
+def test_a_dataset_with_fewer_columns_than_names_is_refused(tmp_path: Path) -> None:
+    rows = np.linspace(-1.0, 1.0, 60).reshape(30, 2)
+    folder = lerobot_rows(tmp_path / "set", LEROBOT, rows, rows[:, :1])
+    with pytest.raises(SignalError, match="columns"):
+        read_recordings([folder])
+
+
+def test_samples_that_are_left_out_are_counted() -> None:
+    t = np.arange(40) * 0.1
+    q = np.where(t == t[7], np.nan, t)
+    (said,) = ServoRecording("one", ("a",), t, q, t, t).notes
+    assert said.startswith("1 of 40 samples of q")
+
+
 @pytest.mark.parametrize("info", ["[]", '{"features": 5}', '{"features": {"action": 1.5}}'])
 def test_a_dataset_whose_description_has_another_form_is_refused(
     motion: ServoRecording, tmp_path: Path, info: str

@@ -51,13 +51,11 @@ def unit_step(order: int) -> tuple[Array, Array]:
     Returns:
         Matrices F and Q for unit spectral density, shape (order + 1, order + 1) each.
     """
-    n = range(order + 1)
-    F = [[1.0 / math.factorial(j - i) if j >= i else 0.0 for j in n] for i in n]
-    # Q is the integral of the products of the states' responses to an impulse s seconds ago:
-    # s^d / d! of the state with d = order - i.
-    d = [order - i for i in n]
-    Q = [[1.0 / (math.factorial(i) * math.factorial(j) * (i + j + 1)) for j in d] for i in d]
-    return np.array(F), np.array(Q)
+    from filterpy.common import Q_continuous_white_noise, kinematic_state_transition  # heavy
+
+    F = kinematic_state_transition(order, 1.0)
+    Q = Q_continuous_white_noise(order + 1, dt=1.0, spectral_density=1.0)
+    return np.ascontiguousarray(F, dtype=float), np.ascontiguousarray(Q, dtype=float)
 
 
 @cache
