@@ -6,38 +6,31 @@ import shutil
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchContext, LaunchDescription
+from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
 
 def start(context: LaunchContext) -> list:
-    namespace = LaunchConfiguration("namespace").perform(context)
+    environment = {
+        **os.environ,
+        "SYSID_NAMESPACE": LaunchConfiguration("namespace").perform(context),
+    }
     config = Path(get_package_share_directory("robot_sysid")) / "config"
-    environment = {**os.environ, "SYSID_NAMESPACE": namespace}
-    actions: list = [
-        ExecuteProcess(
-            cmd=[
-                shutil.which("rqt") or "rqt",
-                "--force-discover",
-                "--perspective-file",
-                str(config / "monitor.perspective"),
-            ],
-            env=environment,
-            output="screen",
-        )
-    ]
-    plotjuggler = shutil.which("plotjuggler")
-    if plotjuggler:
-        layout = str(config / "plotjuggler.xml")
-        actions.append(ExecuteProcess(cmd=[plotjuggler, "--layout", layout], output="screen"))
-    else:
-        actions.append(
-            LogInfo(
-                msg="plotjuggler isn't installed: sudo apt install ros-$ROS_DISTRO-plotjuggler-ros"
+
+    def program(name: str, package: str, *arguments: str) -> Action:
+        found = shutil.which(name)
+        if found is None:
+            return LogInfo(
+                msg=f"{name} isn't installed: sudo apt install ros-$ROS_DISTRO-{package}"
             )
-        )
-    return actions
+        return ExecuteProcess(cmd=[found, *arguments], env=environment, output="screen")
+
+    perspective, layout = config / "monitor.perspective", config / "plotjuggler.xml"
+    return [
+        program("rqt", "rqt-gui", "--force-discover", "--perspective-file", str(perspective)),
+        program("plotjuggler", "plotjuggler-ros", "--layout", str(layout)),
+    ]
 
 
 def generate_launch_description() -> LaunchDescription:

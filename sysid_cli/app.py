@@ -269,10 +269,11 @@ def run() -> None:
         errors.print("Stopped.")
         sys.exit(130)
     except OSError as err:  # a file or folder of the user's that can't be read or written
-        if err.filename is None:
+        if err.errno is None:
             raise
+        name = "" if err.filename is None else f"'{os.fsdecode(err.filename)}': "
         _explain(
-            f"'{os.fsdecode(err.filename)}': {err.strerror}.",
+            f"{name}{err.strerror}.",
             "Free some space, or give another --out."
             if err.errno in (errno.ENOSPC, errno.EDQUOT)
             else "Check the path (file or folder as required) and your permissions.",

@@ -140,7 +140,8 @@ def verify(
     """Verify a certificate, or the `proof.json` of an export.
 
     The hashes of all files are compared, and all numbers are computed again from the data. Exit
-    status 1 if a hash or a number differs.
+    status 1 if a hash or a number differs. This shows that the numbers follow from the data, not
+    who issued the file: to show that too, sign it with a tool of your own (`gpg --detach-sign`).
     """
     with errors.status("computing the numbers again") as status:
         checks = workflows.verify(certificate, data=data, progress=shown_by(status))

@@ -10,6 +10,8 @@ from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
 
 AHEAD = 0.05  # [s]: NTP keeps machines within 0.01 s, a driver's stamp may be of its period's end
+BEHIND = 0.2  # [s]: a state of that age ends a motion (`stale_s` of the executor)
+_MOST = 64  # publishers that are told apart, so that invented names fill no memory
 FORGETS = 0.02  # [s/s] that the smallest delay rises: above any quartz's drift, so that it follows
 
 
@@ -34,7 +36,8 @@ class ClockGate:
     each publisher.
 
     The delay between a stamp and its arrival is positive if both clocks agree. A negative delay
-    shows that the clock of the publisher is ahead, by at least this amount.
+    shows that the clock of the publisher is ahead, by at least this amount. A clock that is behind
+    can't be distinguished from late messages; its offset is at most the smallest delay.
 
     Args:
         topic: Name of the topic, for messages.
@@ -71,14 +74,17 @@ class ClockGate:
 
     @property
     def words(self) -> str:
-        """Names of the publishers whose clock is ahead, with the offset; empty if there are none."""
-        ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
-        return "; ".join(
-            f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise"
-            " both"
-            " machines (chrony, PTP)"
-            for who, by in ahead.items()
-        )
+        """Names of the publishers whose clock seems to differ, with the offset; empty if there are
+        none.
+        """
+        out = []
+        for who, (delay, _) in self._delays.items():
+            name = f"{self.topic} ({who})" if who else self.topic
+            if -delay > AHEAD:
+                out.append(f"the clock of {name} is ahead by {-delay:.3g} s")
+            elif delay > BEHIND:
+                out.append(f"{name} arrives {delay:.3g} s after its stamps or later")
+        return "; ".join(f"{one}: synchronise both machines (chrony, PTP)" for one in out)
 
     def forget(self) -> None:
         """Delete the stored clock offsets, after a change of the clock or of the publishers."""
@@ -99,6 +105,8 @@ class ClockGate:
         """
         if stamp_ns == 0:
             return now_ns
+        if publisher not in self._delays and len(self._delays) >= _MOST:
+            publisher = ""
         delay = (now_ns - stamp_ns) * 1e-9
         smallest, at = self._delays.get(publisher, (delay, now_ns))
         smallest += FORGETS * max(now_ns - at, 0) * 1e-9

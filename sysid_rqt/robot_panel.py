@@ -50,6 +50,7 @@ class RobotPanel(Panel):
     def _recording(self) -> QGroupBox:
         box, column = QGroupBox("Recording"), QVBoxLayout()
         self.path = QLineEdit()
+        self.path.setObjectName("folder")
         self.path.setPlaceholderText("folder; empty: named by the date")
         self.label = QLineEdit()
         self.label.setPlaceholderText("mark")

@@ -125,11 +125,8 @@ def check(settings: CheckSettings) -> None:
         console.print(f"note: {line}", highlight=False, markup=False, soft_wrap=True)
     for violation in result.violations:
         errors.print(f"violation: {violation}", highlight=False, markup=False, soft_wrap=True)
-    answer = "safe" if result.is_safe else "not safe"
-    if result.is_safe and result.unchecked:
-        answer = f"within its limits, but contact of {', '.join(result.unchecked)} was not checked"
     console.print(
-        f"{motion.duration:.1f} s: {answer}, checked at"
+        f"{motion.duration:.1f} s: {result.answer}, checked at"
         f" {result.samples} instants and {result.postures} postures",
         highlight=False,
     )

@@ -88,10 +88,15 @@ def hash_of(path: str | Path) -> str:
         if path.is_dir():
             whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
         size = file.stat().st_size
-        with file.open("rb") as content:
-            while block := content.read(_BLOCK):
-                whole.update(block)
-                report_progress(file.name, min(content.tell() / max(size, 1), 1.0))
+        try:
+            with file.open("rb") as content:
+                while block := content.read(_BLOCK):
+                    whole.update(block)
+                    report_progress(file.name, min(content.tell() / max(size, 1), 1.0))
+        except OSError as err:
+            raise SysIdError(
+                f"'{file}' can't be read: {err.strerror}.", remedy="Check the disk and permissions."
+            ) from err
     return whole.hexdigest()
 
 

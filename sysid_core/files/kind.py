@@ -30,6 +30,7 @@ MOST_BYTES = 64 << 20  # of a text file: an estimate of 500 parameters with its 
 MOST_ARRAY_BYTES = 256 << 20  # all arrays of a file: 20 hours of seven joints at 100 Hz
 # libyaml's parser and emitter are 20 times as fast; PyYAML is built without them at some places.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KINDS = "biufSU"  # of arrays: numbers and text; not objects, complex numbers, dates, records
 _DEEPEST = 40  # levels of nesting
 _SURELY_SAFE = 5000  # signs that open a level, below which no depth is looked at
 _MOST_NODES = 2_000_000  # once aliases are written out
@@ -186,12 +187,14 @@ class FileKind:
         except (ValueError, RecursionError) as err:
             raise self.refusal(path, f"it is not valid JSON: {err}") from err
 
-    def read_npz(self, path: str | Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
+    def read_npz(
+        self, path: str | Path, names: Collection[str] | None = None
+    ) -> dict[str, NDArray[Any]]:
         """Return the named arrays of an NPZ file, with any shapes; pickled objects are refused.
 
         Args:
             path: Path of the file.
-            names: Names of the required arrays; others are ignored.
+            names: Names of the required arrays, others are ignored; None: all arrays.
 
         Raises:
             SysIdError: The file is damaged or too large, or an array is missing.
@@ -199,6 +202,8 @@ class FileKind:
         try:
             with self.open(path) as file, zipfile.ZipFile(file) as archive:
                 sizes = {item.filename: item.file_size for item in archive.infolist()}
+                if names is None:
+                    names = [name.removesuffix(".npy") for name in sizes if name.endswith(".npy")]
                 missing = [name for name in names if f"{name}.npy" not in sizes]
                 if missing:
                     raise self.refusal(path, f"it has no array {', '.join(map(repr, missing))}")
@@ -249,7 +254,7 @@ def _array(content: bytes) -> NDArray[Any]:
         else (np.lib.format.read_array_header_2_0)
     )
     shape, _, dtype = read(stream)
-    if dtype.hasobject or prod(shape) * dtype.itemsize != len(content) - stream.tell():
+    if dtype.kind not in _KINDS or prod(shape) * dtype.itemsize != len(content) - stream.tell():
         raise ValueError(f"an array of shape {shape} and type {dtype} is not supported")
     stream.seek(0)
     return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

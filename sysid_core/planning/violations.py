@@ -109,6 +109,15 @@ class MotionCheck:
         """True if no limit is violated."""
         return not self.violations
 
+    @property
+    def answer(self) -> str:
+        """Result in words; a motion is called safe only if contact of every link was checked."""
+        if self.violations:
+            return "not safe"
+        if self.unchecked:
+            return f"within its limits, but contact of {', '.join(self.unchecked)} was not checked"
+        return "safe"
+
     def raise_if_unsafe(self) -> None:
         """Raise an error if a limit is violated.
 

@@ -98,10 +98,10 @@ def motion_report(
     report = Report(title, f"{trajectory.robot} · URDF {trajectory.urdf_hash}")
     minutes, seconds = divmod(round(trajectory.duration), 60)
     report.headline(
-        Outcome.PASS if check.is_safe else Outcome.FAIL,
-        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, within all limits at"
-        f" {check.samples} instants and"
-        f" {check.postures} postures."
+        (Outcome.WARN if check.unchecked else Outcome.PASS) if check.is_safe else Outcome.FAIL,
+        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion,"
+        f" {check.answer if check.unchecked else 'within all limits'} at {check.samples} instants"
+        f" and {check.postures} postures."
         if check.is_safe
         else "; ".join(str(violation) for violation in check.violations),
         asked="a motion within the limits of the robot and its cell",

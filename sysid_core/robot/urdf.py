@@ -330,10 +330,38 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
     return ends[0], ends[1]
 
 
+# Elements of a link, joint or <inertial> of which there is one, and what an <inertial> must have.
+_ONCE = ("inertial", "mass", "inertia", "origin", "parent", "child", "axis", "limit", "dynamics",
+         "mimic")  # fmt: skip
+_COMPLETE = {"mass": ("value",), "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
+
+
+def _ambiguities(root: ET.Element) -> Iterator[str]:
+    """Sentences on elements that occur twice, and on inertials that parsers drop in part."""
+    for owner in (*root.findall("link"), *root.findall("joint")):
+        inertials = owner.findall("inertial")
+        for parent in (owner, *inertials):
+            tags = [element.tag for element in parent]
+            for tag in _ONCE:
+                if tags.count(tag) > 1:
+                    yield f"The {_name(owner)} has several <{tag}>, of which parsers take only one."
+        for inertial in inertials:
+            for tag, attributes in _COMPLETE.items():
+                element = inertial.find(tag)
+                missing = [a for a in attributes if element is None or a not in element.attrib]
+                if missing:
+                    yield (
+                        f"The <inertial> of {_name(owner)} has no {', '.join(missing)} in a <{tag}>:"
+                        " parsers take its mass or inertia as zero."
+                    )
+
+
 @lru_cache(maxsize=32)
 def doubtful_units(text: str) -> tuple[str, ...]:
-    """Return the sentences on values that are probably in a wrong unit."""
-    doubts: list[str] = []
+    """Return the sentences on values that are probably in a wrong unit, and on elements that are
+    ambiguous or incomplete.
+    """
+    doubts: list[str] = [*_ambiguities(sound_urdf(text))]
     unlimited: dict[str, list[str]] = {"velocity": [], "effort": []}
     for owner, parent, element in _elements(sound_urdf(text)):
         where, number = _name(owner), _single_numbers(element)

@@ -21,7 +21,7 @@ _COLUMNS = ["action", "observation.state", "timestamp", "episode_index"]
 _POSITION = ".pos"  # behind the names of positions since version 2.1, beside velocities of a base
 # A revolute joint's state beyond a turn is in degrees, LeRobot's unit (`use_degrees`, and all
 # datasets before version 2.1).
-_TURN = 2 * np.pi
+TURN = 2 * np.pi
 GRIPPER = (0.0, 100.0)  # closed and open, in LeRobot's degrees as in its normalised values
 _STATE = "sensor_msgs/msg/JointState"
 # In the order of preference: what the controller followed, before what it was sent.
@@ -74,9 +74,11 @@ def read_lerobot(
             joints, target, q = _both(
                 commanded, seen, table["action"][rows], table["observation.state"][rows]
             )
+            if len(widths := {q.shape[1], target.shape[1], len(joints) or q.shape[1]}) > 1:
+                raise KIND.refusal(file, f"its joints, positions and commands are {widths} columns")
             notes: tuple[str, ...] = ()
             full: tuple[tuple[float, float] | None, ...] = ()
-            if not percent and max(np.abs(q).max(), np.abs(target).max()) > _TURN:
+            if not percent and max(np.abs(q).max(), np.abs(target).max()) > TURN:
                 notes = (
                     "The dataset's angles are beyond a turn: they were taken as degrees; if they"
                     " are"
@@ -99,7 +101,8 @@ def _both(
     """Names, commands and positions of the joints that have both commands and positions, in the
     order of the commands.
     """
-    if not commanded or not seen or len(commanded) != action.shape[1]:
+    known = len(commanded) == action.shape[1] and len(seen) == state.shape[1]
+    if not commanded or not seen or not known:
         return commanded, action, state
     only = any(name.endswith(_POSITION) for name in commanded)
     both = [j for j in commanded if j in seen and (j.endswith(_POSITION) or not only)]
@@ -126,18 +129,20 @@ def _table(file: Path) -> dict[str, Any]:
             remedy="Install it: pip install 'robot_sysid[parquet]'.",
         ) from err
     try:
-        there = set(pq.read_schema(file).names)
-        missing = [name for name in _COLUMNS[:3] if name not in there]
-        if missing:
-            raise KIND.refusal(file, f"it has no column {', '.join(missing)}: {sorted(there)}")
-        table = pq.read_table(file, columns=[name for name in _COLUMNS if name in there])
-    except (pa.ArrowException, OSError) as err:
-        raise KIND.refusal(file, f"it is damaged or no Parquet file ({err})") from err
-    out: dict[str, Any] = {
-        name: np.array(table.column(name).to_pylist(), dtype=float) for name in table.column_names
-    }
+        with KIND.open(file) as opened:
+            stored = pq.ParquetFile(opened)
+            there = set(stored.schema_arrow.names)
+            missing = [name for name in _COLUMNS[:3] if name not in there]
+            if missing:
+                raise KIND.refusal(file, f"it has no column {', '.join(missing)}: {sorted(there)}")
+            table = stored.read([name for name in _COLUMNS if name in there])
+        out: dict[str, Any] = {
+            name: np.array(table[name].to_pylist(), dtype=float) for name in table.column_names
+        }
+    except (pa.ArrowException, OSError, ValueError, TypeError) as err:
+        raise KIND.refusal(file, f"it is damaged or no Parquet file of numbers ({err})") from err
     out.setdefault("episode_index", np.zeros(len(out["timestamp"])))
-    return out
+    return out | {name: np.atleast_2d(out[name].T).T for name in _COLUMNS[:2]}
 
 
 _Row = tuple[float, tuple[str, ...], list[float]]

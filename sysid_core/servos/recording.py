@@ -57,6 +57,12 @@ class ServoRecording:
             later = np.ones(len(t), dtype=bool)
             later[1:] = t[1:] > np.maximum.accumulate(t)[:-1]
             t, x = t[later], x[later]
+            if lost := len(sound) - len(t):
+                said = (
+                    f"{lost} of {len(sound)} samples of {values} were left out: not a number, or a"
+                    " time that does not increase."
+                )
+                object.__setattr__(self, "notes", (*self.notes, said))
             if values == "q" and (misread := _misread(t, x)).any():
                 t, x = t[~misread], x[~misread]
                 said = f"{int(misread.sum())} single readings were left out: no joint jumps there and back."
@@ -188,6 +194,13 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
             return matched
         pairs = ", ".join(f"{a} is {b}" for a, b in zip(recording.joints, names, strict=True))
         return replace(matched, notes=(*recording.notes, f"Joints by their place: {pairs}."))
+    if 2 * len(common) > n:
+        kept = [i for i, j in enumerate(plain) if j in known]
+        kept.sort(key=lambda i: names.index(known[plain[i]]))
+        others = ", ".join(j for j in recording.joints if _plain(j) not in known)
+        said = f"Columns that are no joint of the robot were left out: {others}."
+        matched = recording.of_joints(kept, tuple(known[plain[i]] for i in kept))
+        return replace(matched, notes=(*recording.notes, said))
     raise SignalError(
         f"'{recording.name}' has the columns {list(recording.joints) or n}, the robot the joints"
         f" {list(names)}.",

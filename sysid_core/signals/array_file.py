@@ -10,12 +10,16 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.files import written_whole
+from sysid_core.files import FileKind, written_whole
 from sysid_core.robot import Array
 from sysid_core.signals.recording import Recording
 
 ARRAY_ENDINGS = (".npz", ".parquet", ".mat")
-_REMEDY = "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: save with -v7)."
+_TABLE = FileKind(
+    "table",
+    "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: save with -v7).",
+    SignalError,
+)
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
@@ -31,10 +35,11 @@ def read_arrays(path: Path) -> dict[str, Array]:
         import pyarrow.parquet
     except ImportError as err:
         raise SignalError("Parquet needs pyarrow.", remedy="pip install pyarrow.") from err
-    try:
-        read = pyarrow.parquet.read_table(path)
-    except (OSError, ValueError, pyarrow.ArrowException) as err:
-        raise SignalError(f"'{path}' can't be read: {err}.", remedy=_REMEDY) from err
+    with _TABLE.open(path) as file:
+        try:
+            read = pyarrow.parquet.read_table(file)
+        except (OSError, ValueError, pyarrow.ArrowException) as err:
+            raise _TABLE.refusal(path, str(err)) from err
     return flat_columns({name: read[name].to_numpy() for name in read.column_names})
 
 
@@ -44,16 +49,16 @@ def stored_arrays(path: Path) -> dict[str, Any]:
     Raises:
         SignalError: The file cannot be read.
     """
-    try:
-        if path.suffix == ".mat":
-            import scipy.io
+    if path.suffix != ".mat":
+        return _TABLE.read_npz(path)
+    import scipy.io
 
-            stored = scipy.io.loadmat(path, simplify_cells=True)
-            return dict(_unnested({k: v for k, v in stored.items() if not k.startswith("__")}))
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(stored)
-    except Exception as err:  # damaged files of these kinds raise what their bytes happen to hit
-        raise SignalError(f"'{path}' can't be read: {err}.", remedy=_REMEDY) from err
+    with _TABLE.open(path) as file:
+        try:
+            stored = scipy.io.loadmat(file, simplify_cells=True)
+        except Exception as err:  # damaged files raise what their bytes happen to hit
+            raise _TABLE.refusal(path, str(err)) from err
+    return dict(_unnested({k: v for k, v in stored.items() if not k.startswith("__")}))
 
 
 def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -88,7 +93,7 @@ def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
 def _numbers(values: Any) -> Array:
     """Array without axes of length 1; lists of numbers in a column of Parquet become rows."""
     array = np.asarray(values)
-    if array.dtype.kind == "O" and len({np.shape(row) for row in array}) == 1:
+    if array.dtype.kind == "O" and array.ndim and len({np.shape(row) for row in array}) == 1:
         array = np.array([np.asarray(row) for row in array])
     return array.squeeze() if array.ndim == 2 and 1 in array.shape else array
 

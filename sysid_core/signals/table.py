@@ -269,8 +269,6 @@ def _of_arrays(flat: Mapping[str, Array]) -> _Table:
 def _opened_table(path: Path, columns: ColumnMap) -> _Table:
     """Open a table in the format of its file extension."""
     if path.suffix in ARRAY_ENDINGS:
-        with _kind(columns).open(path):
-            pass  # refuses what is no file
         return _of_arrays(read_arrays(path))
     return _Table(
         _head(path, columns), lambda which: _read_columns(path, columns, which), 1 + columns.header

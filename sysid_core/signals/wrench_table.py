@@ -422,6 +422,7 @@ def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps,
             "time", "--time-column, --rate, or --still if each row is a static posture", table
         )
     time = np.asarray(table[name], dtype=float)
+    time = np.where(np.abs(time) < np.iinfo(np.int64).max, time, np.nan)  # no stamp, even in ns
     steps = np.diff(time[np.isfinite(time)])
     usual = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
     unit = next(
@@ -452,6 +453,11 @@ def _rows(
     table: Mapping[str, Array], names: Sequence[str], stamps: Stamps
 ) -> tuple[Array, Stamps, tuple[str, ...]]:
     """Columns side by side, (K, n), in time order; unusable rows are removed and counted."""
+    if len(lengths := {len(stamps), *(len(table[name]) for name in names)}) > 1:
+        raise SignalError(
+            f"Time and {', '.join(names)} have different numbers of rows: {sorted(lengths)}.",
+            remedy="Store columns of one rate together, and others in a table of their own.",
+        )
     values = np.column_stack([unit_factor(name) * np.asarray(table[name], float) for name in names])
     newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
     good = np.isfinite(values).all(axis=1) & (stamps > newest)

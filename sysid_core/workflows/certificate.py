@@ -156,10 +156,13 @@ def _repeated(
             "The repeated identification fails.",
             remedy="Correct the faults listed in its report, identify again, and certify the new result.",
         )
-    stated = by_role["result"][0]
-    with tempfile.TemporaryDirectory() as folder:
-        found.estimate.save(Path(folder) / "estimate.yaml")
-        _require_same(Estimate.load(stated), Estimate.load(Path(folder) / "estimate.yaml"), stated)
+    estimate, parameters = by_role["result"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found.identification.save(folder)
+        _require_same(Estimate.load(estimate), Estimate.load(folder / estimate.name), estimate)
+        if not _is_same(*map(RESULT.read_yaml, (parameters, folder / parameters.name))):
+            raise _other_numbers(parameters)
     earlier = by_role.get("earlier")
     before = _errors_before(found, earlier[0].parent if earlier else None)
     return {
@@ -253,12 +256,11 @@ def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[st
         room = SAME_SHARE * (was["combined"] or abs(was["value"])) + 1e-9
         if not abs(was["value"] - now["value"]) <= room:
             out.append(f"{name}: {was['value']:.6g} stated, {now['value']:.6g} found")
-        elif was["combined"] is not None and not (
-            abs(was["combined"] - (now["combined"] or 0.0)) <= 10.0 * room
-        ):
-            out.append(
-                f"deviation of {name}: {was['combined']:.3g} stated, {now['combined']:.3g} found"
-            )
+        for key in ("fit", "drive_gains", "combined"):
+            pair = was[key], now[key]
+            if pair != (None, None) and (None in pair or not abs(pair[0] - pair[1]) <= 10.0 * room):
+                out.append(f"{key} of {name}: {pair[0]} stated, {pair[1]} found")
+        out += [f"{key} of {name} differs" for key in ("unit", "verdict") if was[key] != now[key]]
     return out
 
 
@@ -267,14 +269,29 @@ def _require_same(stated: Estimate, found: Estimate, path: Path) -> None:
     sd = found.standard_deviations
     room = SAME_SHARE * np.where(np.isfinite(sd), sd, np.abs(found.values)) + 1e-9
     if stated.names != found.names or np.any(np.abs(stated.values - found.values) > room):
-        raise EstimationError(
-            f"'{path}' does not agree with its recordings.",
-            remedy="Identify again, with this version of robot_sysid.",
-        )
+        raise _other_numbers(path)
+
+
+def _other_numbers(path: Path) -> EstimationError:
+    return EstimationError(
+        f"'{path}' does not agree with its recordings.",
+        remedy="Identify again, with this version of robot_sysid.",
+    )
+
+
+def _is_same(stated: Any, found: Any) -> bool:
+    """True if plain data differ by no more than rounding."""
+    if isinstance(found, Mapping) and isinstance(stated, Mapping):
+        return stated.keys() == found.keys() and all(_is_same(stated[k], found[k]) for k in found)
+    if isinstance(found, list) and isinstance(stated, list):
+        return len(stated) == len(found) and all(map(_is_same, stated, found))
+    if isinstance(found, float) and isinstance(stated, float | int):
+        return abs(stated - found) <= SAME_SHARE * abs(found) + SAME_PARAMETER
+    return bool(stated == found)
 
 
 def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
-    return hashed(role, [folder / name for name in _RESULTS if (folder / name).exists()])
+    return hashed(role, [folder / name for name in _RESULTS])
 
 
 def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:

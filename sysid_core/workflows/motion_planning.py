@@ -15,6 +15,7 @@ import numpy as np
 from sysid_core.errors import ExcitationError
 from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
+from sysid_core.files import FileKind
 from sysid_core.planning import (
     MotionChecker,
     Trajectory,
@@ -228,15 +229,13 @@ def _read_postures(path: Path, joint_names: tuple[str, ...]) -> list[list[float]
     Raises:
         ExcitationError: The file cannot be read, or a joint or number is missing.
     """
+    remedy = f"Write a first line {','.join(joint_names)} and a row for each posture."
+    kind = FileKind("table of postures", remedy, ExcitationError)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        rows = csv.DictReader(kind.read_text(path).splitlines())
         return [[float(row[name]) for name in joint_names] for row in rows]
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as err:
-        raise ExcitationError(
-            f"'{path}' holds no postures: {type(err).__name__} {err}.",
-            remedy=f"Write a first line {','.join(joint_names)} and a row for each posture.",
-        ) from err
+    except (csv.Error, KeyError, TypeError, ValueError) as err:
+        raise kind.refusal(path, f"it holds no postures ({type(err).__name__} {err})") from err
 
 
 def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned:

@@ -15,6 +15,7 @@ from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
 from sysid_nodes.computed_torque_controller import ComputedTorqueControllerConfig
 from sysid_nodes.data_logger import DataLoggerConfig
 from sysid_nodes.estimator import EstimatorConfig
+from sysid_nodes.explorer import ExplorerConfig
 from sysid_nodes.lifecycle import CommonConfig, check
 from sysid_nodes.payload_bridge import PayloadBridgeConfig
 from sysid_nodes.runner import RunnerConfig
@@ -52,6 +53,7 @@ SCHEMAS = {
     "payload_bridge": PayloadBridgeConfig,
     CONTROLLER: ComputedTorqueControllerConfig,
     "runner": RunnerConfig,
+    "explorer": ExplorerConfig,
 }
 
 
@@ -61,8 +63,8 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
 
     The file has `topics` (topic names of the robot), `common` (parameters of every node, such as
     `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
-    `computed_torque_controller` and `runner` are started only if they have a section. A ROS
-    parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of
+    `computed_torque_controller`, `runner` and `explorer` are started only if they have a section. A
+    ROS parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of
     the nodes.
 
     Args:
@@ -135,3 +137,4 @@ class _File(FileSchema):
     payload_bridge: dict[str, Any] | None = None
     computed_torque_controller: dict[str, Any] | None = None
     runner: dict[str, Any] | None = None
+    explorer: dict[str, Any] | None = None

@@ -142,7 +142,7 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         SysIdError: The plan is unsafe, a node ended, the motion was aborted, or there is no result.
     """
     console, out = Console(), options.out.resolve()
-    file = (plan / "trajectory.npz" if plan.is_dir() else plan).resolve()
+    file = Path(os.path.realpath(plan / "trajectory.npz" if plan.is_dir() else plan))
     trajectory = Trajectory.load(file)
     out.mkdir(parents=True, exist_ok=True)
     weighing = any(segment.label == _OSCILLATION for segment in trajectory.segments)

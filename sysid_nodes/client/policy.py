@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """SROS2 policy of running nodes, which gives each node exactly the permissions that it uses.
 
-Call `python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` while the nodes run
-and work, because clients and subscriptions that nodes create on demand are visible only then. The
-policy also has three enclaves for people: `operator` moves the robot and records, `engineer`
-changes limits and states of the nodes but moves nothing, and `monitor` only subscribes.
+Call `python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` (or `left/NODE` in the
+namespace left) while the nodes run and work, because clients and subscriptions that nodes create on
+demand are visible only then. The policy also has three enclaves for people: `operator` moves the
+robot and records, `engineer` changes limits and states of the nodes but moves nothing, and `monitor`
+only subscribes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 
-from rclpy.node import Node
+from rclpy.node import Node, NodeNameNonExistentError
 
 from sysid_nodes.client.live_client import live_client
 
@@ -28,15 +29,15 @@ EXECUTE, CALL = ("actions", "execute"), ("actions", "call")
 Rights = dict[tuple[str, str], set[str]]
 
 
-def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
+def rights_of(observer: Node, name: str) -> Rights:
     """Return the topics and services that a running node publishes, subscribes to, serves and
-    calls.
+    calls; empty if the node is not found.
 
     Args:
         observer: Any node of the same graph.
-        name: Name of the node.
-        namespace: Namespace of the node.
+        name: Name of the node, with its namespace.
     """
+    namespace, node = _place(name)
     by_node = {
         PUBLISH: observer.get_publisher_names_and_types_by_node,
         SUBSCRIBE: observer.get_subscriber_names_and_types_by_node,
@@ -45,7 +46,11 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
     }
     rights: Rights = {kind: set() for kind in (*by_node, EXECUTE, CALL)}
     for kind, ask in by_node.items():
-        for topic, _ in ask(name, namespace):
+        try:
+            seen = ask(node, namespace)
+        except NodeNameNonExistentError:
+            return {}
+        for topic, _ in seen:
             action, hidden, _ = topic.partition(_ACTION)
             if not hidden:
                 rights[kind].add(topic)
@@ -55,6 +60,12 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
         if topic.endswith(_DESCRIPTION):  # its first states show which joints are measured
             rights[SUBSCRIBE].add(topic.removesuffix(_DESCRIPTION) + "joint_states")
     return rights
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Namespace and name of a node."""
+    namespace, _, node = name.strip("/").rpartition("/")
+    return f"/{namespace}", node
 
 
 def united(first: Rights, second: Rights) -> Rights:
@@ -104,12 +115,17 @@ def policy_text(nodes: Mapping[str, Rights]) -> str:
     # A simulator's time for all: it is subscribed to with `use_sim_time` alone. `tf` is listened to for
     # moments, where the wrench's frame is no link.
     clocked = {
-        name: united(rights, {SUBSCRIBE: {"/clock"} | ({"/tf"} if name == "estimator" else set())})
+        name: united(
+            rights,
+            {SUBSCRIBE: {"/clock"} | ({"/tf"} if _place(name)[1] == "estimator" else set())},
+        )
         for name, rights in nodes.items()
     }
     for name, rights in sorted({**clocked, **people(nodes)}.items()):
         enclave = ET.SubElement(enclaves, "enclave", path=f"/robot_sysid/{name}")
-        profile = ET.SubElement(ET.SubElement(enclave, "profiles"), "profile", ns="/", node=name)
+        namespace, node = _place(name)
+        profiles = ET.SubElement(enclave, "profiles")
+        profile = ET.SubElement(profiles, "profile", ns=namespace, node=node)
         for (kind, attribute), names in sorted(rights.items()):
             if names:
                 group = ET.SubElement(profile, kind, {attribute: "ALLOW"})
@@ -123,7 +139,8 @@ def read_policy(text: str) -> dict[str, Rights]:
     """Access rights by node, from the text of a policy."""
     out: dict[str, Rights] = {}
     for profile in ET.fromstring(text).iter("profile"):
-        rights = out.setdefault(str(profile.get("node")), {})
+        name = f"{profile.get('ns')}/{profile.get('node')}".strip("/")
+        rights = out.setdefault(name, {})
         for group in profile:
             ((attribute, _),) = group.attrib.items()
             names = {f"/{str(entry.text).strip()}" for entry in group}
@@ -146,6 +163,10 @@ def main(arguments: Sequence[str]) -> int:
             look = time.monotonic() + _LOOK_S
             client.wait_until(lambda until=look: time.monotonic() > until, 10.0, "the graph")
             seen = {name: united(had, rights_of(client.node, name)) for name, had in seen.items()}
+    missing = [name for name, rights in seen.items() if not rights]
+    if missing:
+        parser.error(f"not running: {', '.join(missing)}. Start all nodes first, and name them as in"
+                     " `ros2 node list`.")  # fmt: skip
     print(policy_text(seen), end="")
     return 0
 

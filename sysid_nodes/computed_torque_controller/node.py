@@ -62,6 +62,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         )
         ahead = self.controller.timing.ahead
         self._state_gate = ClockGate("joint_states", oldest=c.state_timeout_s, ahead=ahead)
+        self.clocks.watch(self._set_points.gate, self._state_gate)
         self._report(ParameterSource.NOMINAL)
 
     def activate(self) -> None:

@@ -173,7 +173,7 @@ class LiveFiltering:
                 self.others = list(layout.names)
                 return
             self.last_joints_ns = now_ns
-            stamp = self.gates["joint_states"].take(layout.stamp_ns(data), now_ns)
+            stamp = self.gates["joint_states"].take(layout.stamp_ns(data), now_ns, layout.names[0])
             sample = self._joint_filter.update(stamp, *self._reader.arrays(layout, data))
         except SysIdError:
             self.joints.add(stamp, now_ns, valid=False)

@@ -48,6 +48,7 @@ class DataLoggerNode(ManagedNode):
             send_joints=self._joints.send,
             send_wrench=self._wrench.send,
         )
+        self.clocks.watch(*self.filtering.gates.values())
         self.recorder = Recorder(self, self.filtering, self._topics, self._targets)
         self.use_robot(self.config.robot)
 
@@ -117,11 +118,6 @@ class DataLoggerNode(ManagedNode):
         text = "no joint_states" if stale else "receiving"
         if stale and others:
             text = f"joint_states has only {others}, the robot has {names}"
-        ahead = [gate.words for gate in self.filtering.gates.values() if gate.words]
-        if ahead and not self.common.use_sim_time:
-            self.health.say("clocks", WARN, "; ".join(ahead))
-        else:
-            self.health.forget("clocks")
         self.diagnose(
             WARN if stale else OK,
             text,

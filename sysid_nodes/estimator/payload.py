@@ -119,6 +119,7 @@ class PayloadComponent:
         self._gates = {
             topic: ClockGate(topic, ahead=_KEPT_S) for topic in (_JOINTS, _WRENCH, _MARKS)
         }
+        node.clocks.watch(*self._gates.values())
         c = self.config
         self.wanted = bool(c.sensor_frame)
         if not self.wanted:

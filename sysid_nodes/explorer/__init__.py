@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Node that moves a robot until its parameters are known with the requested accuracy."""
 
-__all__: list[str] = []
+from sysid_nodes.explorer.action import ExplorerConfig
+
+__all__ = ["ExplorerConfig"]

@@ -29,6 +29,7 @@ class ExplorerNode(ActionNode):
         super().__init__("explorer")
         self._motion = PlayedMotion()
         self._gate = ClockGate(_STATES, ahead=FRESH_S)  # else a state would be fresh for ever
+        self.clocks.watch(self._gate)
 
     def configure(self) -> None:
         """Create the clients of the executor's action and service."""

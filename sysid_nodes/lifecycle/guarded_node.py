@@ -19,6 +19,7 @@ from rclpy.timer import Timer
 from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
+from sysid_nodes.lifecycle.clocks import ClockWatch
 from sysid_nodes.lifecycle.coroutines import answer_later
 from sysid_nodes.lifecycle.health import Health
 from sysid_nodes.lifecycle.subscriptions import LossWatch
@@ -83,6 +84,7 @@ class GuardedNode(LifecycleNode):
         health: Diagnostics of the node.
         actions: Action servers and clients of the node.
         losses: Subscriptions whose lost messages are reported.
+        clocks: Gates whose clock offsets are reported.
     """
 
     def __init__(self, name: str) -> None:
@@ -91,6 +93,7 @@ class GuardedNode(LifecycleNode):
         self.health = Health(self)
         self.actions = Actions(self)
         self.losses = LossWatch(self)
+        self.clocks = ClockWatch(self)
 
     def create_publisher(self, msg_type: Any, topic: str, *a: Any, **k: Any) -> Any:
         """Create a publisher without event callbacks."""

@@ -10,6 +10,7 @@ access; any other absolute path is refused.
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def _is_sound(name: str) -> bool:
     return name.isprintable() and short
 
 
+def _real(path: str | Path) -> Path:
+    """Absolute path with its links followed; unlike `Path.resolve`, not an error for links in a circle."""
+    return Path(os.path.realpath(path))
+
+
 def inside(folder: str | Path, name: str, what: str) -> Path:
     """Return the path below a permitted folder, also after symbolic links are resolved.
 
@@ -40,9 +46,9 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
     Raises:
         PathError: The path is absolute, leaves the folder, or contains invalid characters.
     """
-    root = Path(folder).resolve()
+    root = _real(folder)
     bad = not name or name.startswith(("/", "-", "~")) or not _is_sound(name)
-    path = root if bad else (root / name).resolve()
+    path = root if bad else _real(root / name)
     if bad or ".." in Path(name).parts or path == root or not path.is_relative_to(root):
         raise PathError(
             f"{what} '{name[:200]}' is not permitted.",
@@ -56,10 +62,10 @@ def below(folder: str | Path, name: str) -> str:
     """Return the path relative to the folder; names that are not below the folder are returned
     unchanged.
     """
-    root = Path(folder).resolve()
+    root = _real(folder)
     if not name.startswith("/") or not _is_sound(name):
         return name
-    full = Path(name).resolve()
+    full = _real(name)
     return str(full.relative_to(root)) if full.is_relative_to(root) and full != root else name
 
 

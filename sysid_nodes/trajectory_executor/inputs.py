@@ -93,7 +93,7 @@ class RobotState:
         if self._robot.isdisjoint(names):
             self.others.add(names)
             return
-        stamp = self._stamp("joint_states", message)
+        stamp = self._stamp("joint_states", message, names[0])
         q, v = np.array(message.position), np.array(message.velocity)
         if np.isnan(v).all():  # also where there are none
             rates = self._rates.update(stamp, q)
@@ -109,20 +109,13 @@ class RobotState:
         """Store a received wrench; its age counts from its arrival, because sensors have separate
         clocks.
         """
-        self._stamp("wrench", message)
+        self._stamp("wrench", message, message.header.frame_id)
         wrench = conversions.wrench_from_message(message.wrench)
         self._wrench = (self._now(), wrench)
 
-    def _stamp(self, topic: str, message: JointState | WrenchStamped) -> float:
+    def _stamp(self, topic: str, message: JointState | WrenchStamped, publisher: str) -> float:
         stamp, now_ns = conversions.ns_from_stamp(message.header.stamp), round(self._now() * 1e9)
-        return self.gates[topic].take(stamp, now_ns) * 1e-9
-
-    @property
-    def clocks(self) -> str:
-        """Publishers whose stamps are ahead of the clock of this node, as text; empty if there are
-        none.
-        """
-        return "; ".join(filter(None, (gate.words for gate in self.gates.values())))
+        return self.gates[topic].take(stamp, now_ns, publisher) * 1e-9
 
     @property
     def has_wrench(self) -> bool:
@@ -164,6 +157,7 @@ class RobotInputs:
         self._node = node
         c: TrajectoryExecutorConfig = node.config
         self.robot = RobotState(self.now, EffortKind(c.effort_kind).is_torque)
+        node.clocks.watch(*self.robot.gates.values())
         self.safety = SafetyInputs(c.safety_inputs, c.enable_topic)
         self.scaling = SpeedScaling(c.speed_scaling_topic)
 
@@ -194,8 +188,6 @@ class RobotInputs:
         """Report in the diagnostics every condition that would end a motion, even at rest."""
         health = self._node.health
         said = {"publishers": self.publishers_hint, "safety": self.problem}
-        if not self._simulated:  # `/clock` may come after the states of its instant
-            said["clocks"] = self.robot.clocks
         for aspect, words in said.items():
             if words:
                 health.say(aspect, WARN, words.strip())

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from sysid_core.errors import SignalError
+from sysid_core.errors import SignalError, SysIdError
 from sysid_core.files import (
     FileKind,
     FileSchema,
@@ -27,6 +27,8 @@ from sysid_core.files import (
     written_whole,
 )
 from sysid_core.progress import watch_progress
+from sysid_core.servos import read_recordings
+from sysid_core.signals import read_wrench_table
 
 DEEP = "40 levels deep|nesting depth"  # newer libyaml has a bound of its own
 KIND = FileKind("column map", "Start from an example.", SignalError)
@@ -55,6 +57,27 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
         with pytest.raises(SignalError, match=words) as err:
             KIND.read_text(path)
         assert err.value.remedy
+
+
+@pytest.mark.parametrize("ending", ["npz", "mat", "parquet", "csv"])
+def test_a_table_or_servo_motion_that_is_a_pipe_is_refused_at_once(
+    tmp_path: Path, ending: str
+) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / f"run.{ending}"
+    os.mkfifo(path)
+    with pytest.raises(SignalError, match="a pipe or a device"):
+        read_wrench_table(path)
+    if ending == "parquet":
+        with pytest.raises(SignalError, match="a pipe or a device"):
+            read_recordings([path])
+
+
+def test_a_disk_that_fails_is_named_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.symlink_to("/proc/self/mem")  # its first byte is an I/O error
+    with pytest.raises(SysIdError, match=r"run\.csv' can't be read: Input/output error"):
+        hash_of(path)
 
 
 def test_a_file_that_is_too_large_or_not_utf8_is_refused(tmp_path: Path) -> None:
@@ -149,6 +172,7 @@ def test_arrays_are_read_by_name(tmp_path: Path) -> None:
     found = KIND.read_npz(tmp_path / "a.npz", ("x", "y"))
     np.testing.assert_array_equal(found["x"], [0, 1, 2])
     assert str(found["y"]) == "head"
+    assert KIND.read_npz(tmp_path / "a.npz").keys() == {"x", "y"}
     with pytest.raises(SignalError, match="no array 'z'"):
         KIND.read_npz(tmp_path / "a.npz", ("z",))
 
@@ -165,8 +189,15 @@ def test_declared_sizes_are_checked_before_memory_is_asked_for(tmp_path: Path) -
             KIND.read_npz(tmp_path / f"{name}.npz", ("x",))
 
 
-def test_pickled_arrays_are_never_read(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", x=np.array([{"a": 1}], dtype=object))
+@pytest.mark.parametrize(
+    "array",
+    [np.array([{"a": 1}], dtype=object), np.ones(3) * 1j, np.zeros(3, dtype="M8[s]")],
+    ids=["pickled", "complex", "dates"],
+)
+def test_arrays_of_objects_complex_numbers_and_dates_are_never_read(
+    tmp_path: Path, array: np.ndarray
+) -> None:
+    np.savez(tmp_path / "a.npz", x=array)
     with pytest.raises(SignalError, match="is not supported"):
         KIND.read_npz(tmp_path / "a.npz", ("x",))
 

@@ -59,6 +59,9 @@ def test_pipes_are_no_recordings_and_nothing_is_overwritten(
     (tmp_path / "bag").mkdir()
     with pytest.raises(SysIdError, match="neither a file nor a folder"):
         existing_inside(tmp_path, "pipe", "The recording")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(SysIdError, match="neither a file nor a folder"):
+        existing_inside(tmp_path, "circle", "The recording")
     assert existing_inside(tmp_path, "bag", "The recording") == tmp_path.resolve() / "bag"
     monkeypatch.chdir(tmp_path.parent)  # as one sees it where the node was started
     seen = f"{tmp_path.name}/bag"

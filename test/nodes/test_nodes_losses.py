@@ -129,6 +129,7 @@ def test_the_executor_reads_states_best_effort_and_safety_inputs_reliably() -> N
         ),
         subscribe_to_data=lambda kind, topic, take, *, qos: read.update({topic: qos}),
         create_timer=lambda *_: None,
+        clocks=SimpleNamespace(watch=lambda *gates: None),
     )
     RobotInputs(node).listen(lambda: None)
     streams = ("joint_states", "wrench", "/scaling")

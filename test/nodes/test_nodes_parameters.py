@@ -77,6 +77,14 @@ def test_a_controller_is_started_where_the_bringup_file_has_a_section_for_it() -
     }
 
 
+def test_an_explorer_is_started_where_the_bringup_file_has_a_section_for_it(tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text("explorer: {period_s: 5}")
+    specs = {spec.name: spec for spec in read_config(tmp_path / "cell.yaml", namespace="left")}
+    assert specs["explorer"].parameters["period_s"] == 5.0
+    # where the executor of any namespace looks for trajectories
+    assert specs["explorer"].parameters["directory"] == "explorations/left"
+
+
 @pytest.mark.parametrize("file", sorted(CONFIG.glob("bringup_*.yaml")), ids=lambda f: f.stem)
 def test_two_robots_in_two_namespaces_share_no_topic_and_no_folder(file: Path) -> None:
     left, right = (read_config(file, namespace=name) for name in ("left", "right"))

@@ -8,9 +8,12 @@ import os
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from live_nodes import FRAME, Start, simulated
+from rclpy.node import NodeNameNonExistentError
 
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveError
@@ -109,3 +112,22 @@ def test_explorer_and_runner_may_call_what_they_need() -> None:
         assert "/trajectory_executor/execute" in allowed[name][CALL]
         assert "/trajectory_executor/arm" in allowed[name][REQUEST]
     assert "/estimator/identify" in allowed["runner"][CALL]
+
+
+def test_nodes_of_a_namespace_get_a_policy_and_missing_ones_none() -> None:
+    def publishes(node: str, namespace: str) -> list[tuple[str, list[str]]]:
+        if (node, namespace) != ("estimator", "/left"):
+            raise NodeNameNonExistentError
+        return [("/left/estimator/payload", ["geometry_msgs/msg/InertiaStamped"])]
+
+    observer: Any = SimpleNamespace(
+        get_publisher_names_and_types_by_node=publishes,
+        get_subscriber_names_and_types_by_node=lambda node, namespace: [],
+        get_service_names_and_types_by_node=lambda node, namespace: [],
+        get_client_names_and_types_by_node=lambda node, namespace: [],
+    )
+    assert not rights_of(observer, "estimator")
+    found = rights_of(observer, "left/estimator")
+    allowed = read_policy(policy_text({"left/estimator": found}))["left/estimator"]
+    assert allowed[PUBLISH] == {"/left/estimator/payload"}
+    assert allowed[SUBSCRIBE] == {"/clock", "/tf"}

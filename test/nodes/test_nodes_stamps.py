@@ -18,12 +18,13 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Mark
 
-from sysid_core.clock_gate import StampError
+from sysid_core.clock_gate import ClockGate, StampError
 from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
 from sysid_nodes.estimator.payload import PayloadComponent
 from sysid_nodes.estimator.sensor import SensorComponent
+from sysid_nodes.lifecycle.clocks import ClockWatch
 from sysid_nodes.lifecycle.guarded_node import GuardedNode
 
 MODEL = RobotModel.from_urdf("ur5")
@@ -35,6 +36,7 @@ def node(now_s: float) -> Any:
     node: Any = SimpleNamespace(
         now_ns=lambda: round(now_s * 1e9), config=SimpleNamespace(sensor_frame="")
     )
+    node.clocks = SimpleNamespace(watch=lambda *gates: None)
     node.through = lambda gate, stamp: GuardedNode.through(node, gate, stamp)
     return node
 
@@ -106,3 +108,28 @@ def test_a_tool_is_noticed_though_joint_states_come_two_seconds_late(
             if (take := heard.get("/tf") or heard.get("tf")) is not None:
                 take(tool)
             sensor.take_posture(now_ns - 2 * 10**9, at_rest, at_rest)
+
+
+def test_every_node_reports_the_clocks_that_its_gates_measure() -> None:
+    said: dict[str, str] = {}
+    simulated = False
+    listening: Any = SimpleNamespace(
+        create_timer=lambda period, look, clock: None,
+        get_clock=lambda: SimpleNamespace(ros_time_is_active=simulated),
+        health=SimpleNamespace(
+            clock=None,
+            say=lambda aspect, level, words: said.update({aspect: words}),
+            forget=lambda aspect: said.pop(aspect, None),
+        ),
+    )
+    watch, gate = ClockWatch(listening), ClockGate("joint_states", ahead=np.inf)
+    watch.watch(gate)
+    watch.look()
+    assert not said
+    gate.take(4 * 10**9, 10**9, "left")
+    gate.take(10**9, 10**9, "right")
+    watch.look()
+    assert "joint_states (left) is ahead by 3 s" in said["clocks"] and "right" not in said["clocks"]
+    simulated = True
+    watch.look()
+    assert not said

@@ -103,9 +103,14 @@ def test_links_in_a_circle_and_endless_chains_are_refused() -> None:
         ('lower="-1" upper="1"', 'lower="1" upper="-1"', "above its upper"),
         ('velocity="1"', 'velocity="0"', "No velocity limit for joints j1"),
         ('effort="10"', 'effort="0"', "No effort limit for joints j1"),
+        ('<mass value="1"/>', "", "link 'upper' has no value in a <mass>"),
+        (' ixy="0"', "", "link 'upper' has no ixy in a <inertia>"),
+        ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><axis xyz="1 0 0"/>', "several <axis>"),
     ],
 )
-def test_numbers_that_look_like_another_unit_are_warned_of(old: str, new: str, words: str) -> None:
+def test_other_units_and_incomplete_or_repeated_elements_are_warned_of(
+    old: str, new: str, words: str
+) -> None:
     assert any(words in w for w in RobotModel.from_urdf(ARM.replace(old, new, 1)).warnings)
 
 

@@ -57,6 +57,17 @@ def test_the_skew_of_each_publishers_clock_is_what_its_earliest_arrivals_show():
         gate.take(now + 300_000_000 - int(rng.uniform(1e5, 5e6)), now, "ahead")
     assert gate.skew["good"] == 0.0 and gate.skew["ahead"] == pytest.approx(0.3, abs=3e-3)
     assert gate.publishers == 2 and gate.backwards == 0
+    assert "(ahead) is ahead by 0.3" in gate.words and "good" not in gate.words
+
+
+def test_stamps_that_are_always_old_are_told_and_invented_publishers_fill_no_memory():
+    gate = ClockGate("joint_states", ahead=np.inf)
+    for k in range(1, 500):
+        now = HOUR_NS + k * 10_000_000
+        gate.take(now - 2_000_000_000, now, "behind")
+        gate.take(now, now, f"invented {k}")
+    assert "(behind) arrives 2 s after its stamps or later" in gate.words
+    assert gate.publishers < 100
 
 
 def test_a_message_without_a_stamp_is_of_now():

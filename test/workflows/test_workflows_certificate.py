@@ -86,13 +86,32 @@ def test_numbers_that_the_data_dont_give_fail(certified: Path, tmp_path: Path) -
     content = json.loads((certified / "out/certificate.json").read_text())
     content["recordings"][1]["as_left"] *= 0.9
     content["uncertainty_budget"][0]["value"] *= 1.1
+    row = next(r for r in content["uncertainty_budget"] if r["name"] == "j1.F_c")
+    row |= {"drive_gains": 0.0, "unit": "g"}
     content["verdict"]["outcome"] = "forged"
     content["parameters"] = dict.fromkeys(content["parameters"], 0.1)
     (tmp_path / "certificate.json").write_text(json.dumps(content))
     said = call("verify", tmp_path / "certificate.json")
     assert said.startswith("1") and "as_left of 2: test.csv" in said
     assert f"{content['uncertainty_budget'][0]['name']}: " in said
+    assert "drive_gains of j1.F_c: 0.0 stated" in said and "unit of j1.F_c differs" in said
     assert "verdict: forged stated" in said and ": 0.1 stated" in said
+
+
+def test_parameters_that_the_data_dont_give_are_not_certified(
+    certified: Path, tmp_path: Path
+) -> None:
+    """`parameters.yaml` is what exports and controllers read."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified / "out", folder)
+    content = yaml.safe_load((folder / "parameters.yaml").read_text())
+    content["parameters"]["b.m"] *= 1.1
+    (folder / "parameters.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(EstimationError, match=r"parameters\.yaml' does not agree"):
+        certify(folder)
+    (folder / "parameters.yaml").unlink()
+    with pytest.raises(SysIdError, match=r"no '.*parameters\.yaml'"):
+        certify(folder)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"schema": "robot_sysid/certificate/2"}', "no JSON"])

@@ -175,3 +175,10 @@ def test_a_run_cut_anywhere_is_weighed_within_its_deviation(
     cut = replace(RUN, joints=joints, wrench=RUN.wrench.select(of_wrench))
     estimate = weigh_motion(cut, ROBOT, TOOL).estimate
     assert abs(estimate.values[0] - MASS) < 4.0 * estimate.standard_deviations[0]
+
+
+def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
+    table = columns("q_{}", "wrench_{}", "time")
+    np.savez(tmp_path / "run.npz", **{**table, "q_3": np.ones(5)})
+    with pytest.raises(SysIdError, match="different numbers of rows"):
+        read_wrench_table(tmp_path / "run.npz", joint_names=ROBOT.joint_names)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 from panel_stage import stage
+from python_qt_binding.QtCore import QObject
 from python_qt_binding.QtWidgets import QApplication, QPushButton
 from rich.console import Console
 from robot_sysid.msg import ExecutorState, InertialEstimate, PayloadBridgeState, PayloadEstimate
@@ -82,4 +84,21 @@ with stage() as on:
     out["stop moved"] = [after.x() - before.x(), after.y() - before.y()]
     robot.button("broken", "broken", lambda: 1 / 0).click()
     out["shown"]["button"] = robot.trouble.text()
+    # rqt's own base class needs a whole rqt.
+    base = type("Plugin", (QObject,), {"__init__": lambda self, context: QObject.__init__(self)})
+    sys.modules["rqt_gui_py.plugin"] = SimpleNamespace(Plugin=base)  # type: ignore[assignment]
+    from sysid_rqt.plugin import RobotPlugin
+
+    stored: dict[str, str] = {}
+    settings: Any = SimpleNamespace(
+        set_value=stored.__setitem__, value=lambda name, default: stored.get(name, default)
+    )
+    context: Any = SimpleNamespace(
+        node=on.node, serial_number=lambda: 1, add_widget=lambda widget: None
+    )
+    first, second = RobotPlugin(context), RobotPlugin(context)
+    first._widget.plan.setText("plan/trajectory.npz")
+    first.save_settings(None, settings)
+    second.restore_settings(None, settings)
+    out["restored"] = second._widget.plan.text()
     print(json.dumps(out), flush=True)

@@ -176,3 +176,4 @@ def test_malformed_messages_are_shown_as_such_and_stop_stays_where_it_is(
     assert "motion failed: ValueError" in found["watch"] and "[/red]" in found["watch"]
     assert found["stop moved"] == [0, 0]
     assert found["width"] < 1280
+    assert found["restored"] == "plan/trajectory.npz"
