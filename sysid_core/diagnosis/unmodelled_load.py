@@ -35,6 +35,8 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     except SysIdError:  # no motion, no joints: nothing to compare with
         return Verdict()
     masses = [x for x in tool_masses(model) if x > 0.0]
+    if not masses:  # a description without masses
+        return Verdict()
     loaded = [evidence(samples, tool=x) for x in masses]
     tool = max(loaded, key=lambda found: found.log)
     gain = logsumexp([found.log for found in loaded]) - np.log(len(loaded))

@@ -92,6 +92,7 @@ class JointFields:
         servo: Position servo; None: a motor, whose control is the torque.
         driven: True if the joint has an actuator.
         spring: Spring in parallel to the drive; a spring at the joint itself needs a motor.
+        limits: Smallest and largest position [rad or m]; None: those of the robot.
     """
 
     armature: float = 0.0
@@ -101,6 +102,7 @@ class JointFields:
     servo: PositionServo | None = None
     driven: bool = True
     spring: LinearSpring | None = None
+    limits: tuple[float, float] | None = None
 
 
 def joint_fields(projection: Projection) -> dict[str, JointFields]:
@@ -161,8 +163,9 @@ class _Writer:
             "type": "slide" if joint.slides else "hinge",
             "axis": _text(joint.axis),
         }
-        if np.all(np.isfinite(joint.limits)) and joint.limits[0] < joint.limits[1]:
-            attributes["range"] = _text(joint.limits)
+        limits = own.limits or joint.limits
+        if np.all(np.isfinite(limits)) and limits[0] < limits[1]:
+            attributes["range"] = _text(limits)
         for key in ("armature", "damping", "frictionloss"):
             attributes[key] = _text([getattr(own, key)])
         ET.SubElement(element, "joint", attributes | STICKING)

@@ -697,8 +697,8 @@ TEXTS: Mapping[str, Text] = {
         "The wrench contradicts the description. {errors}",
         "Correct the description, or check the frame, and that no other force acts on the load.",
         "A rotated sensor, inverse orientations or another direction of gravity explain the wrench best. Two"
-        " such errors at once, or another gravity in motion, give the verdict fail, because other forces"
-        " can have the same effect.",
+        " such errors at once, or another gravity in motion, give the verdict fail if they change the mass by"
+        " more than 30 %, because other forces can have the same effect.",
         "payload_identification.md",
     ),
     "no-body": Text(

@@ -12,7 +12,6 @@ import numpy as np
 import pinocchio as pin
 from numba import njit
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.signal import savgol_filter
 
 from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel
@@ -171,7 +170,7 @@ class BodyTree:
         grid, dt = np.linspace(t[0], t[-1], count, retstep=True)
         width = min(max(2 * round(0.5 * _WINDOW / dt) + 1, _LEAST), 2 * ((count - 1) // 2) + 1)
         even = np.stack([np.interp(grid, t, x) for x in q.T], axis=1)
-        v, a = (savgol_filter(even, width, 3, deriv=k, delta=dt, axis=0) for k in (1, 2))
+        v, a = _derivatives(even, width, float(dt))
         model = self._weightless
         data = model.createData()
         torque = np.array(
@@ -182,6 +181,24 @@ class BodyTree:
         )
         torque -= self.loads(even).inertia * a
         return np.stack([np.interp(t, grid, x) for x in torque.T], axis=1)
+
+
+def _derivatives(x: Array, width: int, dt: float) -> tuple[Array, Array]:
+    """Return the first and second derivatives of a cubic through each window of an odd number of samples
+    (Savitzky and Golay 1964), and of the first and last windows at both ends, shape (K, n) each.
+    """
+    half = width // 2
+    away = np.asarray((np.arange(width) - half) * dt, dtype=np.float64)
+    windows = np.lib.stride_tricks.sliding_window_view(x, width, axis=0)
+    # The coefficients of the powers 0 to 3 in each window, shape (windows, n, 4).
+    c = windows @ np.linalg.pinv(np.vander(away, 4, increasing=True)).T
+
+    def at(c: Array, off: Array) -> tuple[Array, Array]:
+        v = c[..., 1] + 2.0 * c[..., 2] * off + 3.0 * c[..., 3] * off**2
+        return v, 2.0 * c[..., 2] + 6.0 * c[..., 3] * off
+
+    parts = at(c[0], away[:half, None]), at(c, np.zeros(1)), at(c[-1], away[half + 1 :, None])
+    return np.concatenate([v for v, _ in parts]), np.concatenate([a for _, a in parts])
 
 
 def unwritten(x: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
-from sysid_core.servos.formats import GRIPPER, is_gripper, is_lerobot, read_lerobot
+from sysid_core.servos.formats import GRIPPER, TURN, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
+from sysid_core.signals import SECONDS, read_any_table
 
 KIND = FileKind(
     "servo recording",
@@ -78,7 +79,18 @@ def read_recordings(
     if percent or calibration is not None:
         ranges = {} if calibration is None else _calibration(Path(calibration))
         found = [_shares(r, ranges) for r in found]
-    return tuple(found)
+    return tuple(r if degrees or r.full else _gripper_share(r) for r in found)
+
+
+def _gripper_share(r: ServoRecording) -> ServoRecording:
+    """Recording with a mark for the columns of grippers if they alone are beyond a turn: shares of
+    their range.
+    """
+    far = np.maximum(np.abs(r.q).max(axis=0), np.abs(r.target).max(axis=0)) > TURN
+    grippers = np.array([is_gripper(joint) for joint in r.joints] or [False] * len(far))
+    if not far.any() or (far & ~grippers).any():
+        return r
+    return replace(r, full=tuple(GRIPPER if share else None for share in far))
 
 
 def _calibration(path: Path) -> dict[str, float]:
@@ -167,56 +179,109 @@ def _sage_table(path: Path) -> tuple[Array, Array]:
     return np.array(times) * 1e-6, np.array(rows)
 
 
-def _csv(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+def _table(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     """Read a table with time, positions and commands, one column each."""
-    lines = KIND.read_text(path).splitlines()
-    names = [name.strip().strip('"') for name in lines[0].split(",")] if lines else []
-    try:
-        table = np.array([line.split(",") for line in lines[1:] if line.strip()], dtype=float)
-    except ValueError as err:
-        raise KIND.refusal(path, f"it is not a table of numbers ({err})") from err
-    if table.ndim != 2 or table.shape[1] != len(names):
-        raise KIND.refusal(path, "its rows don't have a number for each name of the first line")
-    yield from _columns(path, {name: table[:, i] for i, name in enumerate(names)})
-
-
-_TIME = ("t", "time", "timestamp", "stamp", "time_s")
-_COMMAND = re.compile(
-    r"^(?:target|q_des|q_target|q_cmd|cmd|command|goal|goal_position|action|desired|reference)[._]?(.*)$"
-)
-_POSITION = re.compile(
-    r"^(?:q|pos|position|present_position|measured|actual|joint|observation\.state)[._]?(.*)$"
-)
-
-
-def _columns(path: Path, table: dict[str, Array]) -> Iterator[ServoRecording]:
-    time = next((table[name] for name in table if name.lower() in _TIME), None)
+    columns = read_any_table(path)
+    time: _Times | None = None
+    commands: dict[str, tuple[str, Array]] = {}
+    positions: dict[str, tuple[str, Array]] = {}
+    for name, values in columns.items():
+        bare, unit = _unit(name)
+        if bare.lower() in _TIME:
+            time = _Times(values, unit) if time is None else time
+            continue
+        what, joint = _said(bare)
+        there = {"command": commands, "position": positions}.get(what)
+        if there is not None and not _QUANTITY.match(joint):
+            there.setdefault(
+                joint.lower(), (joint, np.radians(values) if unit == "deg" else values)
+            )
     if time is None:
-        raise KIND.refusal(path, f"no column is the time: {', '.join(table)}")
-    commands: dict[str, Array] = {}
-    positions: dict[str, Array] = {}
-    for name, values in table.items():
-        command, position = _COMMAND.match(name.lower()), _POSITION.match(name.lower())
-        if command:
-            commands[name[command.start(1) :]] = values
-        elif position:
-            positions[name[position.start(1) :]] = values
+        raise KIND.refusal(path, f"no column is the time: {', '.join(columns)}")
     joints = [name for name in commands if name in positions]
-    if not joints or len(joints) < len(commands):
+    if not joints:
         raise KIND.refusal(
             path,
             f"its commands are {list(commands)}, its positions {list(positions)}",
             "Name the columns target_JOINT (commands) and q_JOINT (positions).",
         )
+    t, notes = time.seconds
+    alone = [f"target_{commands[name][0]}" for name in commands if name not in positions]
+    if alone:
+        notes = (*notes, f"Left out, for want of a position: {', '.join(alone)}.")
     named = not all(re.fullmatch(r"\d*", name) for name in joints)
-    yield ServoRecording(
-        path.stem,
-        tuple(joints) if named else (),
-        time,
-        np.stack([positions[j] for j in joints], axis=1),
-        time,
-        np.stack([commands[j] for j in joints], axis=1),
-    )
+    q, target = (np.stack([x[j][1] for j in joints], axis=1) for x in (positions, commands))
+    names = tuple(commands[j][0] for j in joints) if named else ()
+    yield ServoRecording(path.stem, names, t, q, t, target, notes)
+
+
+# Words for commands, positions and times, in names of columns and arrays.
+_COMMAND = (
+    "target", "targets", "target_position", "q_des", "q_target", "q_cmd", "q_ref", "cmd", "command",
+    "commands", "position_command", "goal", "goal_position", "action", "actions", "desired",
+    "reference", "setpoint",
+)  # fmt: skip
+_POSITION = (
+    "q", "qpos", "pos", "position", "positions", "present_position", "measured", "actual",
+    "joint_positions", "observation.state", "state",
+)  # fmt: skip
+_TIME = ("t", "time", "timestamp", "timestamps", "stamp", "stamps")
+_QUANTITY = re.compile(r"(?:vel|effort|torque|curr|load|temp|acc)", re.IGNORECASE)  # no position's
+_UNIT = re.compile(r"\s*[\[(](\w+)[\])]$|_(deg|rad|s|sec|ms|us|ns)$", re.IGNORECASE)
+
+
+def _unit(name: str) -> tuple[str, str]:
+    """Name of a column without its unit, and the unit: `time_ms`, `q_elbow [deg]`."""
+    found = _UNIT.search(name)
+    if found is None:
+        return name, ""
+    unit = (found[1] or found[2]).lower()
+    return name[: found.start()], {"sec": "s", "degrees": "deg"}.get(unit, unit)
+
+
+def _said(name: str) -> tuple[str, str]:
+    """Whether a column holds commands or positions, by the word before or after its joint's name, and
+    the joint.
+    """
+    for before in (True, False):
+        for what, words in (("command", _COMMAND), ("position", _POSITION)):
+            word = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+            form = rf"^(?:{word})[._ ]?(.*)$" if before else rf"^(.+?)[._ ](?:{word})$"
+            if found := re.match(form, name, re.IGNORECASE):
+                return what, found[1]
+    numbered = re.match(r"^joint[._ ]?(.+)$", name, re.IGNORECASE)
+    return ("position", numbered[1]) if numbered else ("", name)
+
+
+_SLOWEST, _FASTEST = (
+    0.5,
+    0.002,
+)  # [s] between positions of a servo: beyond them, times have another unit
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Column of times with its unit; "": the unit in which servos' recorders step."""
+
+    values: Array
+    unit: str = ""
+
+    @property
+    def seconds(self) -> tuple[Array, tuple[str, ...]]:
+        """Times [s] from the first on, and what was assumed."""
+        t = np.array(self.values, dtype=float)
+        sound = t[np.isfinite(t)]
+        if not len(sound):
+            return t, ()
+        t, sound = t - sound[0], sound - sound[0]
+        if self.unit in SECONDS:
+            return t * SECONDS[self.unit], ()
+        step = float(np.median(np.abs(np.diff(sound)))) if len(sound) > 1 else 0.0
+        if step > _SLOWEST:
+            for unit, scale in SECONDS.items():
+                if _FASTEST <= step * scale <= _SLOWEST:
+                    return t * scale, (f"Times were taken as {unit}: their step is {step:.6g}.",)
+        return t, ()
 
 
 def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
@@ -235,10 +300,10 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
         if wanted and label not in wanted:
             continue
         keys = {
-            "t": _first(have, _TIME),
-            "q": _first(have, ("q", "position", "positions")),
-            "t_target": _first(have, ("t_target", "t_command", *_TIME)),
-            "target": _first(have, ("target", "targets", "q_des", "command", "action")),
+            "t": _timed(have),
+            "q": _first(have, _POSITION),
+            "t_target": _first(have, ("t_target", "t_command")) or _timed(have),
+            "target": _first(have, _COMMAND),
         }
         missing = [key for key, name in keys.items() if name is None]
         if missing:
@@ -247,9 +312,24 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
             raise KIND.refusal(
                 path, f"'{label}' lacks {', '.join(missing)}; it contains {sorted(have)}"
             )
-        joints = tuple(map(str, np.atleast_1d(arrays.get(have.get("joints", "joints"), ()))))
+        listed = (have.get(key, key) for key in _JOINTS)
+        names = next((arrays[name] for name in listed if name in arrays), ())
+        joints = tuple(map(str, np.atleast_1d(names)))
         t, q, t_target, target = (arrays[have[str(name)]] for name in keys.values())
-        yield ServoRecording(label, joints, t, q, t_target, target)
+        first = min([*np.ravel(t)[:1], *np.ravel(t_target)[:1]], default=0.0)
+        both = [
+            _Times(np.append(first, x), _unit(str(keys[key]))[1]).seconds
+            for key, x in (("t", t), ("t_target", t_target))
+        ]
+        (t, notes), (t_target, _) = ((x[1:], said) for x, said in both)
+        yield ServoRecording(label, joints, t, q, t_target, target, notes)
+
+
+_JOINTS = ("joints", "joint_names", "names")
+
+
+def _timed(have: Iterable[str]) -> str | None:
+    return next((name for name in have if _unit(name)[0].lower() in _TIME), None)
 
 
 def _first(have: Iterable[str], names: Iterable[str]) -> str | None:
@@ -280,10 +360,7 @@ def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     entries = content.get("entries") if isinstance(content, dict) else content
     if not isinstance(entries, list) or not entries or not isinstance(entries[0], dict):
         raise KIND.refusal(path, "it has no list `entries`")
-    keys = [
-        _first(entries[0], names)
-        for names in (_TIME, ("position", "q"), ("goal_position", "target", "goal"))
-    ]
+    keys = [_first(entries[0], names) for names in (_TIME, _POSITION, _COMMAND)]
     if None in keys:
         raise KIND.refusal(path, f"its entries have {sorted(entries[0])}")
     try:
@@ -300,7 +377,8 @@ def _bag(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
 
 
 _FILES: dict[str, Callable[[Path, frozenset[str]], Iterator[ServoRecording]]] = {
-    ".csv": _csv,
+    ".csv": _table,
+    ".tsv": _table,
     ".npz": _npz,
     ".json": _json,
     ".mcap": _bag,

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.servos.bodies import Array
-from sysid_core.servos.model import STEP, TERMS, Drive, Term
+from sysid_core.servos.model import STEP, TERMS, Drive, Term, between
 
 BLOCK = 4.0  # [s]: longer than a sticking drive keeps its error (2 s on a real SO-101)
 FEWEST_BLOCKS = 20  # of shorter recordings: each says something of the scatter between blocks
@@ -70,6 +70,10 @@ class JointMotion(Drive):
             block=self.block[some],
             between=between,
         )
+
+    def within(self, low: float, high: float) -> JointMotion:
+        """Return a copy between two mechanical stops."""
+        return replace(self, between=between(low, high, self.q, self.between))
 
     def error(self, p: Array, step: float = STEP) -> Array:
         """Return the simulation error from the first position on, shape (K,) [rad]."""

@@ -21,7 +21,7 @@ _COLUMNS = ["action", "observation.state", "timestamp", "episode_index"]
 _POSITION = ".pos"  # behind the names of positions since version 2.1, beside velocities of a base
 # A revolute joint's state beyond a turn is in degrees, LeRobot's unit (`use_degrees`, and all
 # datasets before version 2.1).
-_TURN = 2 * np.pi
+TURN = 2 * np.pi
 GRIPPER = (0.0, 100.0)  # closed and open, in LeRobot's degrees as in its normalised values
 _STATE = "sensor_msgs/msg/JointState"
 # In the order of preference: what the controller followed, before what it was sent.
@@ -78,7 +78,7 @@ def read_lerobot(
                 raise KIND.refusal(file, f"its joints, positions and commands are {widths} columns")
             notes: tuple[str, ...] = ()
             full: tuple[tuple[float, float] | None, ...] = ()
-            if not percent and max(np.abs(q).max(), np.abs(target).max()) > _TURN:
+            if not percent and max(np.abs(q).max(), np.abs(target).max()) > TURN:
                 notes = (
                     "The dataset's angles are beyond a turn: they were taken as degrees; if they"
                     " are"

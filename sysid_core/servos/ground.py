@@ -108,8 +108,8 @@ def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
 
 
 def arm_rollout(
-    tree: BodyTree, ground: Ground, parameters: Array, t_target: Array, target: Array, t: Array,
-    q0: Array, loads: Loads, step: float,
+    tree: BodyTree, ground: Ground, parameters: Array, stops: Array, t_target: Array, target: Array,
+    t: Array, q0: Array, loads: Loads, step: float,
 ) -> Array:  # fmt: skip
     """Return the simulated positions of all joints above a surface, with gravity along a motion,
     shape (K, n) [rad].
@@ -118,6 +118,7 @@ def arm_rollout(
         tree: Tree of the robot's bodies.
         ground: Level surface.
         parameters: Parameters of the drives in the order of `TERMS`, shape (n, len(TERMS)).
+        stops: Positions of the mechanical stops, shape (n, 2) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         t: Times of the positions, shape (K,) [s].
@@ -131,7 +132,8 @@ def arm_rollout(
     for p, column, ref in zip(parameters, target.T, refs, strict=True):
         commands = unwritten(t_target), unwritten(column)
         follow_commands(unwritten(t), steps, *commands, p[7], p[8], p[9], ref)
-    along = (unwritten(x) for x in (refs, loads.a, loads.b, loads.inertia, parameters, q0))
+    columns = refs, loads.a, loads.b, loads.inertia, parameters, stops, q0
+    along = (unwritten(x) for x in columns)
     _arm_rollout(
         unwritten(t), steps, *along, *tree.frames, tree.up,
         ground.surface.body, ground.surface.points, ground.height, q,
@@ -156,6 +158,7 @@ def find_ground(
     recordings: Sequence[ServoRecording],
     blocks: Sequence[NDArray[np.int64]],
     step: float,
+    stops: Array | None = None,
 ) -> Ground | None:
     """Return the level surface that explains why the arm did not reach positions that its drives
     would have reached.
@@ -172,12 +175,14 @@ def find_ground(
         recordings: Motions, with joints in the tree's order.
         blocks: Index of the time block of each sample, one array per motion.
         step: Longest time step of the simulation [s].
+        stops: Positions of the mechanical stops, shape (n, 2) [rad]; None: no stops.
 
     Returns:
         Most likely surface; None if none is likely.
     """
     if not len(surface.body) or not recordings:
         return None
+    ends = np.array([[-np.inf, np.inf]] * len(tree.joints)) if stops is None else stops
     measured = [clearance(tree, surface, r.q)[0] for r in recordings]
     least = min(float(h.min()) for h in measured)
     loads = [tree.loads(r.q).beside(tree.coupling(r.t, r.q), r.q) for r in recordings]
@@ -185,7 +190,9 @@ def find_ground(
 
     def roll(r: ServoRecording, load: Loads, height: float) -> Array:
         ground = Ground(height, surface)
-        return arm_rollout(tree, ground, parameters, r.t_target, r.target, r.t, r.q[0], load, step)
+        return arm_rollout(
+            tree, ground, parameters, ends, r.t_target, r.target, r.t, r.q[0], load, step
+        )
 
     def squares(height: float) -> Array:
         """Return the mean squared error of each block and joint, shape (blocks, n)."""
@@ -281,14 +288,14 @@ def _lowest(
 
 @njit(cache=True, error_model="numpy")
 def _arm_rollout(
-    t: Array, steps: Array, ref: Array, A: Array, B: Array, M: Array, P: Array, q0: Array, parent: Array, R0: Array,
-    p0: Array, axis: Array, turns: Array, up: Array, body: Array, points: Array, level: float, q: Array,
+    t: Array, steps: Array, ref: Array, A: Array, B: Array, M: Array, P: Array, stops: Array, q0: Array, parent: Array,
+    R0: Array, p0: Array, axis: Array, turns: Array, up: Array, body: Array, points: Array, level: float, q: Array,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     n = q0.size
     x, y, w, last = q0.copy(), q0.copy(), np.zeros(n), np.zeros(n)
     R, p, row = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros(n)
     g0, g1, slope, m, x0 = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    push, impulse, below, new = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    push, impulse, mobility, new = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     total = np.zeros(n)
     q[0] = q0
     force, at = 0.0, 0
@@ -319,7 +326,7 @@ def _arm_rollout(
                 load = g - P[j, 0] * row[j] * force
                 error = ref[j, at] - P[j, 6] - x[j]
                 total[j] = sum_error(total[j], error, P[j], h)
-                push[j], impulse[j], below[j] = drive_forces(
+                push[j], impulse[j], mobility[j] = drive_forces(
                     error + total[j],
                     w[j],
                     last[j],
@@ -330,7 +337,7 @@ def _arm_rollout(
                     h,
                     spring_share(m[j], P[j, 1], h),
                 )
-                new[j] = drive_speed(push[j], impulse[j], below[j])
+                new[j] = drive_speed(push[j], impulse[j], mobility[j])
                 gap += row[j] * (x[j] + h * new[j] - x0[j])
             force = 0.0
             if gap < 0.0:
@@ -338,9 +345,11 @@ def _arm_rollout(
                 for j in range(n):
                     stiffness = max(stiffness, P[j, 0] * row[j] ** 2)
                 force = _normal_force(
-                    stiffness, -gap, height, x - x0, P, row, push, impulse, below, new, h
+                    stiffness, -gap, height, x - x0, P, row, push, impulse, mobility, new, h
                 )
             for j in range(n):
+                new[j] = min(new[j], max(stops[j, 1] - x[j], 0.0) / h)
+                new[j] = max(new[j], min(stops[j, 0] - x[j], 0.0) / h)
                 last[j] = w[j] if new[j] != 0.0 else 0.0
                 w[j] = new[j]
                 x[j] += h * w[j]
@@ -351,7 +360,7 @@ def _arm_rollout(
 @njit(cache=True, error_model="numpy")
 def _normal_force(
     stiffness: float, depth: float, height: float, way: Array, P: Array, row: Array,
-    push: Array, impulse: Array, below: Array, w: Array, h: float,
+    push: Array, impulse: Array, mobility: Array, w: Array, h: float,
 ) -> float:  # pragma: no cover - compiled  # fmt: skip
     """Normal force [N] with which the deepest point stays on the surface; the resulting speeds of
     the drives are written to w.
@@ -365,7 +374,7 @@ def _normal_force(
         left = height
         for j in range(row.size):
             pushed = push[j] + h * max(P[j, 0], 0.0) * row[j] * force
-            w[j] = drive_speed(pushed, impulse[j], below[j])
+            w[j] = drive_speed(pushed, impulse[j], mobility[j])
             left += row[j] * (way[j] + h * w[j])
         if left >= 0.0:
             bracketed = True

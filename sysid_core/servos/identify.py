@@ -36,6 +36,7 @@ from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
 from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints, taken_by_place
+from sysid_core.servos.stops import FREE, Stops, find_stops
 
 BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
@@ -69,8 +70,8 @@ _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
 # torque constants and masses of links with cables differ by about as much from their data sheets.
 _GAIN = 0.2
-# A surface takes from servos what they wrongly had to explain, so that it is looked for once more.
-_GROUND_PASSES = 2
+# A surface or a stop takes from servos what they wrongly had to explain, so that both are looked for again.
+_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,13 @@ def identify_servos(
     *,
     gains: Mapping[str, float] | None = None,
     ground: float | None = None,
+    stops: Mapping[str, Stops] | None = None,
     progress: Callable[[str], None] = lambda phase: None,
 ) -> ServoIdentification:
     """Identify the servos of all recorded joints.
 
-    If the arm leaned on a table, the table is detected and the servos are identified once more with
-    it.
+    If the arm leaned on a table, or a joint on a mechanical stop, these are detected, and the servos
+    are identified once more with them.
 
     Args:
         recordings: One or more motions of the same joints.
@@ -144,6 +146,8 @@ def identify_servos(
         gains: Known stiffness (position gain) of the servos by joint name [N m/rad].
         ground: Height of the surface below the robot, relative to the origin of the base [m]; None:
             estimated from the motions, if the robot touched a surface.
+        stops: Positions of the mechanical stops by joint name [rad]; infinite: none. Those of other
+            joints are found from the motions, if they show any.
         progress: Function that is called with a description of the step.
 
     Raises:
@@ -183,21 +187,47 @@ def identify_servos(
             remedy="Give a URDF with collision shapes whose meshes can be found.",
         )
     level = None if ground is None else Ground(ground, surface)
+    told = dict(stops or {})
+    if unknown := [joint for joint in told if joint not in joints]:
+        raise SignalError(
+            f"The recordings have no joint {unknown} for the given stops.",
+            remedy=f"Their joints: {list(joints)}.",
+        )
+    ends = [told.get(joint, FREE) for joint in joints]
+    limits = dict(zip(robot.joint_names, zip(*robot.position_limits, strict=True), strict=True))
 
     def identified() -> list[JointResult]:
-        motions = joint_motions(matched, tree, level)
+        motions = joint_motions(matched, tree, level, ends)
         return _results(motions, joints, dead, resting, known, progress)
 
-    results = identified()
-    if ground is None and not dead:
-        for _ in range(_GROUND_PASSES):
+    def obstacles(results: Sequence[JointResult]) -> tuple[Ground | None, list[Stops]]:
+        """Surface and stops that the motions show with these servos, in turn: a table, if it is
+        new, may be what looks like a stop.
+        """
+        parameters = np.array([result.servo.vector for result in results])
+        if ground is None and not dead:
             progress("looking for a table")
-            parameters = np.array([result.servo.vector for result in results])
-            found = find_ground(tree, surface, parameters, matched, _blocks(matched), TRIAL_STEP)
-            if found is None or (level is not None and found.height == level.height):
-                break
-            level = found
-            results = identified()
+            found = find_ground(
+                tree, surface, parameters, matched, _blocks(matched), TRIAL_STEP, np.array(ends)
+            )
+            if found is not None and (level is None or found.height != level.height):
+                return found, ends
+        progress("looking for mechanical stops")
+        motions = joint_motions(matched, tree, level)
+        return level, [
+            find_stops(motions[j], parameters[j], limits[joint])
+            if joint not in told and joint not in stopped
+            else ends[j]
+            for j, joint in enumerate(joints)
+        ]
+
+    results = identified()
+    for _ in range(_PASSES):
+        last = level, ends
+        level, ends = obstacles(results)
+        if (level, ends) == last:
+            break
+        results = identified()
     for result in results:
         if result.witness is not None and result.servo.joint not in stopped:
             weight = max(m.weight for m in result.witness.motions)
@@ -211,7 +241,17 @@ def identify_servos(
         findings += examine_conventions(tree, matched, witnesses, named)
         if any(finding.reason.fails for finding in findings):
             findings = [f for f in findings if f.reason is not ServoReason.UNTOLD]
-    results = [replace(x, servo=x.servo.in_newton_metres(unit)) for x in results]
+    results = [
+        replace(x, servo=replace(x.servo.in_newton_metres(unit), stops=stop))
+        for x, stop in zip(results, ends, strict=True)
+    ]
+    notes = [note for r in matched for note in r.notes]
+    notes += [
+        f"{joint}: simulated with a mechanical stop at {end:.3f} rad, where it stood away from its commands."
+        for joint, stop in zip(joints, ends, strict=True)
+        for end in stop
+        if joint not in told and np.isfinite(end)
+    ]
     model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
         model=model,
@@ -219,7 +259,7 @@ def identify_servos(
         findings=tuple(findings),
         motions=tuple(r.name for r in matched),
         seconds=float(sum(r.duration for r in matched)),
-        notes=tuple(dict.fromkeys(note for r in matched for note in r.notes)),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
@@ -256,10 +296,13 @@ def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
 
 
 def joint_motions(
-    recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
+    recordings: Sequence[ServoRecording],
+    tree: BodyTree,
+    ground: Ground | None = None,
+    stops: Sequence[Stops] | None = None,
 ) -> list[list[JointMotion]]:
     """Return the part of the recordings that belongs to each joint, in the order of the tree, above
-    a surface.
+    a surface and between mechanical stops.
     """
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
@@ -269,13 +312,12 @@ def joint_motions(
         ways = None if ground is None else reach(tree, ground, r.q)
         for j, motions in enumerate(out):
             q, target = r.q[:, j].copy(), r.target[:, j].copy()
-            between = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
-            motions.append(
-                JointMotion(
-                    r.t, r.t_target, target, loads, j, between,
-                    q=q, block=block, weight=float(weights[j]),
-                )
+            way = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
+            motion = JointMotion(
+                r.t, r.t_target, target, loads, j, way,
+                q=q, block=block, weight=float(weights[j]),
             )  # fmt: skip
+            motions.append(motion if stops is None else motion.within(*stops[j]))
     return out
 
 
@@ -361,15 +403,15 @@ class _Drive:
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
     ) -> list[JointFit]:
-        """Fit each half of the blocks with additional terms, starting from the most probable
-        values.
+        """Fit each half of the blocks with additional terms, starting from the values without them,
+        and from usual values: terms that had to explain what is new may not find back.
         """
-        starts = [[{**f.values, **more} for f in fits]]
         limits = {term: x for term, x in self.reached.items() if term in more}
-        if limits or not more:
-            # What had to explain the limit may not find back.
-            starts.append([{t: self.priors[t].mean for t in f.values} | limits for f in fits])
-        found = [self.solve(start, weights) for start in starts]
+        usual = {t: self.priors[t].mean for t in (*fits[0].values, *more)} | limits
+        found = [
+            self.solve(start, weights)
+            for start in ([{**f.values, **more} for f in fits], [usual, usual])
+        ]
         return [min(half, key=lambda fit: fit.cost) for half in zip(*found, strict=True)]
 
     def solve(
@@ -414,9 +456,8 @@ def _identify_drives(
     drives = list(moved.values())
     chosen, squares = choose_terms([drive.beginning for drive in drives], progress)
     progress("fitting the servos")
-    fits = [_best_start(drive.beginning, fit) for drive, fit in zip(drives, chosen, strict=True)]
-    weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
-    fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
+    weights = [block_weights(d.motions, fit) for d, fit in zip(drives, chosen, strict=True)]
+    fits = [_best_start(d, f, w) for d, f, w in zip(drives, chosen, weights, strict=True)]
     deviations = [
         {t: sd for t, sd in _deviations(d, f, w).items() if d.shows(f, t)}
         for d, f, w in zip(drives, fits, weights, strict=True)
@@ -454,7 +495,7 @@ def _at_rest(
     return replace(_result(drive, fit, sd, held, (0.0, 0.0), joint), witness=None)
 
 
-def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
+def _best_start(drive: _Drive, chosen: JointFit, weights: Array) -> JointFit:
     """The more likely of two fits: one starts from the values at the end of the selection of terms,
     the other from usual values.
 
@@ -462,7 +503,7 @@ def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
     later ones, may not return to their best values.
     """
     usual = {term: drive.priors[term].mean for term in chosen.values}
-    fits = [drive.fit(start, trial=True) for start in (chosen.values, usual)]
+    fits = [drive.fit(start, weights, trial=True) for start in (chosen.values, usual)]
     return min(fits, key=lambda fit: fit.sum_of_squares)
 
 
@@ -557,18 +598,10 @@ def choose_terms(
     weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
     sure = float(stdtrit(max(blocks - 1, 1), 1.0 - _CHANCE)) / np.sqrt(blocks)
-    afresh = False
     for group in CHOICES:
         progress(f"trying {group[0].value.replace('_', ' ')}")
         more = {t: TERMS[t].start for t in group}
-        if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
-            more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
         tried, new, gains = [], [], []
-        if not afresh and any(term in drives[0].reached for term in group):
-            # Searches for a limit begin afresh, too: what that alone gains isn't the limit's.
-            afresh = True
-            fits = [d.try_terms(f, {}, w) for d, f, w in zip(drives, fits, weights, strict=True)]
-            scores = [d.squares(f) for d, f in zip(drives, fits, strict=True)]
         for drive, fit, score, w in zip(drives, fits, scores, weights, strict=True):
             if group == (Term.LOAD_FRICTION,) and not drive.feels_gravity:
                 tried.append(fit)
@@ -587,7 +620,7 @@ def choose_terms(
         gain = np.mean(gains, axis=0) if gains else np.zeros(blocks)
         odds = 0.5 * float(np.sum(gains))  # their logarithm; each block of each drive is one datum
         if odds > _ODDS and gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
-            fits, scores, afresh = tried, new, False
+            fits, scores = tried, new
     counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
     held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]
     return [fit[0] for fit in fits], held_out

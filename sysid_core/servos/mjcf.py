@@ -85,7 +85,8 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
 
     Damping is written to the joint, because the force limit of the drive applies to the spring
     alone, as in the simulation of this package. The dead time is the actuator's delay, whose buffer
-    holds zeros where a simulation begins; MuJoCo's `mj_initCtrlHistory` fills it.
+    holds zeros where a simulation begins; MuJoCo's `mj_initCtrlHistory` fills it. The range of a
+    joint ends at its mechanical stops, and at the robot's limits where no stop is known.
 
     Args:
         model: Identified servo robot; joints without a servo get no actuator.
@@ -105,6 +106,9 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
         )
     middle = float(np.median(list(known.values())))
     fields = {name: JointFields(driven=False) for name in model.robot.joint_names}
+    limits = dict(
+        zip(model.robot.joint_names, zip(*model.robot.position_limits, strict=True), strict=True)
+    )
     lost, constant, assumed = {}, {}, {}
     for servo in model.servos:
         terms = servo.values
@@ -113,6 +117,7 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
             assumed[servo.joint] = middle
         inverse = terms.get(Term.INVERSE_LIMIT, 0.0)
         friction = K * (terms.get(Term.FRICTION, 0.0) + terms.get(Term.BREAKAWAY, 0.0))
+        ends = np.where(np.isfinite(servo.stops), servo.stops, limits[servo.joint])
         fields[servo.joint] = JointFields(
             armature=K * terms.get(Term.INERTIA, 0.0),
             damping=K * terms.get(Term.TIME_CONSTANT, 0.0),
@@ -122,6 +127,7 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
                 force=K / inverse if inverse > 0.0 else np.inf,
                 delay=terms.get(Term.DELAY, 0.0),
             ),
+            limits=(float(ends[0]), float(ends[1])),
         )
         lost[servo.joint], constant[servo.joint] = (
             {t: terms[t] for t in group if terms.get(t, 0.0) != 0.0} for group in (LOST, CONSTANT)

@@ -93,6 +93,27 @@ _OF_REFERENCE = [
     list(TERMS).index(term) for term in (Term.DELAY, Term.INVERSE_ACCELERATION, Term.INVERSE_SPEED)
 ]
 ANYWHERE = (np.empty(0), np.empty(0))  # where nothing is in a joint's way
+
+
+def between(
+    low: float, high: float, q: Array, also: tuple[Array, Array] = ANYWHERE
+) -> tuple[Array, Array]:
+    """Return the smallest and largest positions between two stops, shape (K,) each, or (0,) if there
+    are none.
+
+    Args:
+        low, high: Positions of the stops [rad]; infinite: none.
+        q: Measured positions, which are possible in any case, shape (K,) [rad].
+        also: Smallest and largest positions for other reasons.
+    """
+    if np.isinf(low) and np.isinf(high):
+        return also
+    least, most = np.minimum(low, q), np.maximum(high, q)
+    return (
+        (np.maximum(also[0], least), np.minimum(also[1], most)) if also[0].size else (least, most)
+    )
+
+
 STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
 
 
@@ -105,12 +126,14 @@ class JointServo:
         values: Values of the servo's terms; all others are zero.
         deviations: Standard deviations of the identified terms.
         load: Mean absolute load torque in the identification motions [N m].
+        stops: Positions of the mechanical stops [rad]; infinite: unknown.
     """
 
     joint: str
     values: Mapping[Term, float] = field(default_factory=dict)
     deviations: Mapping[Term, float] = field(default_factory=dict)
     load: float = 0.0
+    stops: tuple[float, float] = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
         for name in ("values", "deviations"):
@@ -138,7 +161,7 @@ class JointServo:
         for terms in (values, deviations):
             if Term.COMPLIANCE in terms:
                 terms[Term.COMPLIANCE] /= unit
-        return JointServo(self.joint, values, deviations, self.load * unit)
+        return replace(self, values=values, deviations=deviations, load=self.load * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,20 +239,25 @@ class ServoModel:
         t_target, target, t, q0 = _checked(len(self.servos), t_target, target, t, q0)
         q = np.stack([np.interp(t, t_target, column) for column in target.T], axis=1)
         parameters = np.array([servo.vector for servo in self.servos])
+        stops = np.array([servo.stops for servo in self.servos])
+        ways = [
+            between(low, high, np.full(len(t), at))
+            for (low, high), at in zip(stops, q0, strict=True)
+        ]
         for _ in range(_MOST_PASSES):
             last = q
             loads = self.tree.loads(q).beside(self.tree.coupling(t, q), q)
             if self.ground is None:
                 q = np.stack(
                     [
-                        Drive(t, t_target, target[:, j], loads, j).rollout(p, q0[j], step)
+                        Drive(t, t_target, target[:, j], loads, j, ways[j]).rollout(p, q0[j], step)
                         for j, p in enumerate(parameters)
                     ],
                     axis=1,
                 )
             else:
                 q = arm_rollout(
-                    self.tree, self.ground, parameters, t_target, target, t, q0, loads, step
+                    self.tree, self.ground, parameters, stops, t_target, target, t, q0, loads, step
                 )
             if np.abs(q - last).max() < _SAME:
                 break
@@ -293,7 +321,9 @@ class Drive:
         key = (step, *values)
         known = self._references.get(key)
         if known is None:
-            steps = unwritten(time_steps(self.t, step), np.int64)
+            steps = self._steps.get(step)
+            if steps is None:
+                steps = self._steps[step] = unwritten(time_steps(self.t, step), np.int64)
             ref = np.empty(1 + int(steps.sum()))
             along = (unwritten(x) for x in (self.t_target, self.target))
             follow_commands(self._along[0], steps, *along, *values, ref)
@@ -305,6 +335,10 @@ class Drive:
 
     @cached_property
     def _references(self) -> dict[tuple[float, ...], tuple[NDArray[np.int64], Array]]:
+        return {}
+
+    @cached_property
+    def _steps(self) -> dict[float, NDArray[np.int64]]:
         return {}
 
     @cached_property

@@ -194,6 +194,13 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
             return matched
         pairs = ", ".join(f"{a} is {b}" for a, b in zip(recording.joints, names, strict=True))
         return replace(matched, notes=(*recording.notes, f"Joints by their place: {pairs}."))
+    if 2 * len(common) > n:
+        kept = [i for i, j in enumerate(plain) if j in known]
+        kept.sort(key=lambda i: names.index(known[plain[i]]))
+        others = ", ".join(j for j in recording.joints if _plain(j) not in known)
+        said = f"Columns that are no joint of the robot were left out: {others}."
+        matched = recording.of_joints(kept, tuple(known[plain[i]] for i in kept))
+        return replace(matched, notes=(*recording.notes, said))
     raise SignalError(
         f"'{recording.name}' has the columns {list(recording.joints) or n}, the robot the joints"
         f" {list(names)}.",

@@ -130,6 +130,9 @@ def servo_report(
         compliance = joint.servo.values.get(Term.COMPLIANCE, 0.0)
         if compliance > 2 * joint.servo.deviations.get(Term.COMPLIANCE, 0.0):
             rows.append(("stiffness K", f"{1 / compliance:.3g}", "N m/rad"))
+        for name, stop in zip(("lower", "upper"), joint.servo.stops, strict=True):
+            if np.isfinite(stop):
+                rows.append((f"{name} mechanical stop", f"{stop:.4g}", "rad"))
         report.table(("term", "value", "unit"), rows)
     if replays:
         widest = max(replays, key=lambda item: float(np.ptp(item.recording.q, axis=0).sum()))

@@ -15,6 +15,7 @@ from sysid_core.robot import load_robot
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
+from sysid_core.servos.stops import FREE
 
 FILE = "servos.yaml"
 SCHEMA = "robot_sysid/servos/1"
@@ -35,6 +36,12 @@ class _Joint(FileSchema):
     terms: dict[Term, Number]
     deviations: dict[Term, AnyNumber] = Field(default_factory=dict)
     load: Number = 0.0
+    stops: tuple[Number | None, Number | None] = (None, None)
+
+    @property
+    def servo(self) -> JointServo:
+        low, high = (x if x is not None else end for x, end in zip(self.stops, FREE, strict=True))
+        return JointServo(self.joint, self.terms, self.deviations, self.load, (low, high))
 
 
 class _Ground(FileSchema):
@@ -91,6 +98,7 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
                 "terms": {term.value: x for term, x in joint.servo.values.items()},
                 "deviations": {term.value: x for term, x in joint.servo.deviations.items()},
                 "load": joint.servo.load,  # [N m]
+                "stops": [float(x) if np.isfinite(x) else None for x in joint.servo.stops],
             }
             for joint in result.joints
         ],
@@ -123,7 +131,7 @@ def load_servos(folder: str | Path) -> ServoModel:
     path = path / FILE if path.is_dir() else path
     content = KIND.read_schema(path, _File)
     robot = load_robot(path.parent / content.urdf).with_gravity(content.gravity)
-    servos = tuple(JointServo(j.joint, j.terms, j.deviations, j.load) for j in content.joints)
+    servos = tuple(joint.servo for joint in content.joints)
     if content.ground is None:
         return ServoModel(robot, servos)
     joints = [servo.joint for servo in servos]

@@ -2,7 +2,7 @@
 """Recordings, and their processing before a fit."""
 
 from sysid_core.signals.array_file import export_recording
-from sysid_core.signals.column_map import ColumnMap
+from sysid_core.signals.column_map import SECONDS, ColumnMap
 from sysid_core.signals.recording import (
     EffortKind,
     JointStream,
@@ -25,10 +25,12 @@ from sysid_core.signals.wrench_table import (
     TABLE_ENDINGS,
     RotationFormat,
     WrenchColumns,
+    read_any_table,
     read_wrench_table,
 )
 
 __all__ = [
+    "SECONDS",
     "TABLE_ENDINGS",
     "ColumnMap",
     "EffortKind",
@@ -46,6 +48,7 @@ __all__ = [
     "export_recording",
     "in_order",
     "interpolate_at",
+    "read_any_table",
     "read_table",
     "read_wrench_table",
     "require_sound_units",

@@ -93,7 +93,7 @@ def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
 def _numbers(values: Any) -> Array:
     """Array without axes of length 1; lists of numbers in a column of Parquet become rows."""
     array = np.asarray(values)
-    if array.dtype.kind == "O" and len({np.shape(row) for row in array}) == 1:
+    if array.dtype.kind == "O" and array.ndim and len({np.shape(row) for row in array}) == 1:
         array = np.array([np.asarray(row) for row in array])
     return array.squeeze() if array.ndim == 2 and 1 in array.shape else array
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,8 @@ class ServoSettings:
         gain: JOINT=K: known stiffness K of the joint's servo [N m/rad]; may be repeated.
         ground: Height of the table above the origin of the base [m]; default: estimated if the
             robot touched the table.
+        stops: JOINT=LOW:HIGH: mechanical stops of a joint [rad], either may be left out; may be
+            repeated; default: estimated if the motions show them.
         unseen: Held-out motions, simulated in the report; may be repeated.
     """
 
@@ -96,6 +99,7 @@ class ServoSettings:
     mount: str = ""
     gain: tuple[str, ...] = ()
     ground: float | None = None
+    stops: tuple[str, ...] = ()
     unseen: tuple[Path, ...] = field(default=())
 
     @property
@@ -117,6 +121,28 @@ class ServoSettings:
                     f"'{text}' is no gain.", remedy="Write JOINT=K with the stiffness K in N m/rad."
                 )
         return gains
+
+    @property
+    def ends(self) -> dict[str, tuple[float, float]]:
+        """Known mechanical stops by joint [rad].
+
+        Raises:
+            SysIdError: Stops are not two ascending numbers.
+        """
+        ends = {}
+        for text in self.stops:
+            name, _, values = text.partition("=")
+            low, both, high = values.partition(":")
+            try:
+                ends[name] = float(low or "-inf"), float(high or "inf" if both else "nan")
+            except ValueError:
+                ends[name] = 0.0, 0.0
+            if not ends[name][0] < ends[name][1]:
+                raise SysIdError(
+                    f"'{text}' states no stops.",
+                    remedy="Write JOINT=LOW:HIGH with positions in rad, such as wrist_roll=-1.03:.",
+                )
+        return ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +178,7 @@ class IdentifiedServos:
                     "command_rms": j.baseline,
                     "terms": {term.value: x for term, x in j.servo.values.items()},
                     "deviations": {term.value: x for term, x in j.servo.deviations.items()},
+                    "stops": [x if isfinite(x) else None for x in j.servo.stops],
                 }
                 for j in result.joints
             },
@@ -192,6 +219,8 @@ def identify_servos(
     recordings = settings.files.read()
     unseen = settings.files.read_others(settings.unseen) if settings.unseen else recordings
     progress(Step.FITTING)
-    result = identify(recordings, robot, gains=gains, ground=settings.ground, progress=phase)
+    result = identify(
+        recordings, robot, gains=gains, ground=settings.ground, stops=settings.ends, progress=phase
+    )
     progress(Step.WRITING)
     return IdentifiedServos(result, replay(result.model, unseen[:_SHOWN]))

@@ -450,6 +450,8 @@ def test_a_load_that_the_description_lacks_is_named():
     assert compare_with_torques(model, carrying, 3.0 / 9.81).codes == ("masses-disagree",)
     unknown = changed(carrying, effort_kind=EffortKind.UNKNOWN)
     assert not compare_with_torques(model, unknown, 3.0 / 9.81).reasons
+    massless = model.with_pi(np.zeros((model.n_bodies, 10)))
+    assert not compare_with_torques(massless, carrying, 3.0).reasons
     found = judged(model, carrying)
     assert "load-lacking" in found.codes
     (found,) = judged(model.with_pi(model.pi + load), run).reasons

@@ -243,6 +243,85 @@ def test_a_motion_comes_through_a_door_as_it_was(
     np.testing.assert_allclose(read.target, motion.target, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "head, rows",
+    [
+        ("time_ms;lift_pos;elbow_pos;lift_target;elbow_target", lambda t, q, u: (1e3 * t, q, u)),
+        ("timestamp_ns,lift.position,elbow.position,lift.command,elbow.command",
+         lambda t, q, u: (1.7e18 + 1e9 * t, q, u)),
+        ("time [s],q_lift [deg],q_elbow [deg],goal_position_lift [deg],goal_position_elbow [deg]",
+         lambda t, q, u: (t, np.degrees(q), np.degrees(u))),
+        ("t,position_lift,position_elbow,q_cmd_lift,q_cmd_elbow,velocity_lift,goal_velocity_lift",
+         lambda t, q, u: (t, q, u, q)),
+        ("stamp,joint_states.lift,observation.state.lift.pos,observation.state.elbow.pos,"
+         "action.lift.pos,action.elbow.pos", lambda t, q, u: (1e3 * t, 0 * t, q, u)),
+    ],
+)  # fmt: skip
+def test_columns_are_known_by_many_names_and_units(
+    head: str, rows: Callable[..., tuple[np.ndarray, ...]], motion: ServoRecording, tmp_path: Path
+) -> None:
+    table = np.column_stack(rows(motion.t, motion.q, motion.target))
+    separator = ";" if ";" in head else ","
+    np.savetxt(tmp_path / "x.csv", table, delimiter=separator, header=head, comments="")
+    (read,) = read_recordings([tmp_path / "x.csv"])
+    assert [name.removesuffix(".pos") for name in read.joints] == list(JOINTS)
+    np.testing.assert_allclose(read.t, motion.t, atol=1e-6)
+    np.testing.assert_allclose(read.q, motion.q, atol=1e-6)
+    np.testing.assert_allclose(read.target, motion.target, atol=1e-6)
+
+
+def test_arrays_are_known_by_many_names(motion: ServoRecording, tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "x.npz", timestamps=1e3 * motion.t, qpos=motion.q, actions=motion.target,
+        joint_names=np.array(JOINTS),
+    )  # fmt: skip
+    (read,) = read_recordings([tmp_path / "x.npz"])
+    assert read.joints == JOINTS
+    np.testing.assert_allclose(read.t, motion.t, atol=1e-9)
+    assert "ms" in read.notes[0]
+
+
+def test_a_joint_without_a_position_and_cells_without_a_number_are_left_out(
+    motion: ServoRecording, tmp_path: Path
+) -> None:
+    table = np.column_stack([motion.t, motion.q, motion.target, motion.q[:, 0]])
+    head = "t,q_lift,q_elbow,target_lift,target_elbow,target_gripper"
+    lines = [head, *(",".join(map(repr, row)) for row in table.tolist())]
+    lines[7] = lines[7].replace(",", ",,", 1).rsplit(",", 1)[0]
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    (read,) = read_recordings([tmp_path / "x.csv"])
+    assert read.joints == JOINTS
+    assert "target_gripper" in read.notes[0]
+    assert len(read.t) == len(motion.t) - 1
+
+
+def test_a_gripper_alone_in_per_cent_is_a_share_of_its_limits(tmp_path: Path) -> None:
+    robot = load_robot("so101")
+    k = robot.joint_names.index("gripper")
+    low, high = (limits[k] for limits in robot.position_limits)
+    t = np.arange(100) * 0.03
+    share = 50.0 + 40.0 * np.sin(t)
+    head = "t,q_shoulder_pan,q_gripper,target_shoulder_pan,target_gripper"
+    np.savetxt(
+        tmp_path / "x.csv", np.column_stack([t, np.sin(t), share, np.sin(t), share]),
+        delimiter=",", header=head, comments="",
+    )  # fmt: skip
+    read = match_joints(read_recordings([tmp_path / "x.csv"])[0], robot)
+    np.testing.assert_allclose(read.q[:, 0], np.sin(t))
+    np.testing.assert_allclose(read.q[:, 1], low + share / 100.0 * (high - low))
+
+
+def test_columns_that_are_no_joint_are_left_out_if_most_are(motion: ServoRecording) -> None:
+    robot = hold_joints(load_robot("so101"), joints=load_robot("so101").joint_names[:4])
+    names = (*robot.joint_names[2::-1], "left_finger", "right_finger")
+    wide = np.column_stack([motion.q, motion.q, motion.q[:, 0]])
+    r = replace(motion, joints=names, q=wide, target=wide)
+    read = match_joints(r, robot)
+    assert read.joints == robot.joint_names[:3]
+    np.testing.assert_array_equal(read.q, wide[:, 2::-1])
+    assert "left_finger" in read.notes[-1]
+
+
 def test_a_bench_run_comes_from_its_json(tmp_path: Path) -> None:
     entries = [
         {"timestamp": 0.01 * k, "position": 0.001 * k, "goal_position": 0.1} for k in range(50)

@@ -158,7 +158,7 @@ def weigh_motion(
             "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
-    doubts += _misdescribed(convention, still)
+    doubts += _misdescribed(convention, float(estimate.values[0]), still)
     return Weighing(
         estimate,
         data,
@@ -330,16 +330,19 @@ def _doubted(
     return widened, (Reason.failure("wrench-ambiguous", masses=", ".join(said)),)
 
 
-def _misdescribed(convention: WrenchConvention, still: bool) -> tuple[Reason, ...]:
+def _misdescribed(convention: WrenchConvention, mass: float, still: bool) -> tuple[Reason, ...]:
     """Reason for errors of the description that the wrench shows.
 
     A single error is plausible. Several together, or another gravity in motion, may stand for forces
-    that are not those of a load, such as a guiding hand's.
+    that are not those of a load, such as a guiding hand's: they are believed only if the mass is the
+    same without them.
     """
     if not convention.errors:
         return ()
-    believed = len(convention.errors) == 1 and (still or convention.gravity is None)
-    reason = Reason.warning if believed else Reason.failure
+    plausible = len(convention.errors) == 1 and (still or convention.gravity is None)
+    plain = convention.described
+    same = plain is not None and plain.is_elsewhere(mass, MASS_LIMIT) < 0.5
+    reason = Reason.warning if plausible or same else Reason.failure
     return (reason("wrench-misdescribed", errors=" ".join(convention.errors)),)
 
 

@@ -103,6 +103,7 @@ class WrenchConvention:
         shift: Delay of the readings [samples].
         rivals: Loads under all plausible conventions (including the selected one), the most likely
             first.
+        described: Load under the most likely convention that is near the description; None: unknown.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
@@ -112,6 +113,7 @@ class WrenchConvention:
     is_inverse: bool = False
     shift: int = 0
     rivals: tuple[Rival, ...] = ()
+    described: Rival | None = None
 
     @property
     def matrix(self) -> Array:
@@ -178,6 +180,11 @@ class WrenchConvention:
             written = ",".join(f"{x:.2f}" for x in self.gravity)
             found.append(f"Gravity in the base is {written} m/s²: the option --gravity says so.")
         return tuple(found)
+
+    @property
+    def is_near_description(self) -> bool:
+        """True with the described gravity and at most one error of the description."""
+        return self.gravity is None and self.is_inverse + (self.turn is not None) < 2
 
     @classmethod
     def find(
@@ -249,8 +256,10 @@ class WrenchConvention:
             for k in order
             if weights[k] > _NEGLIGIBLE
         )
-        loaded = next(trials[k] for k in order if trials[k].kind is not _Kind.EMPTY)
-        return replace(loaded.convention, rivals=rivals)
+        loads = [k for k in order if trials[k].kind is not _Kind.EMPTY]
+        described = next((k for k in loads if trials[k].convention.is_near_description), loads[0])
+        plain = Rival(float(weights[described]), trials[described].mass, trials[described].sd)
+        return replace(trials[loads[0]].convention, rivals=rivals, described=plain)
 
 
 def inverted_motion(motion: FrameMotion) -> FrameMotion:

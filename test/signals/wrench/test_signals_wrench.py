@@ -113,7 +113,7 @@ def test_other_files_are_refused_as_calibrations(tmp_path: Path) -> None:
         ({"covariance": [[0.0] * 10] * 9}, "10 x 10"),
         ({"tool_pi": [-1.0] + [0.0] * 9}, "tool's parameters"),
         ({"delay": 0.1}, "`delay`"),
-        ({"x": 1}, "means nothing"),
+        ({"x": 1}, "unknown key 'x'"),
     ],
 )
 def test_a_damaged_calibration_is_refused_by_file_and_key(

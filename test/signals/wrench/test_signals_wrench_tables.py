@@ -80,7 +80,8 @@ def array_of_matrices(folder: Path) -> Path:
 def samples_along_the_last_axis(folder: Path) -> Path:
     arrays = {"time": TIME, "wrench": WRENCH.T, "pos": PLACE.T}
     turned = np.moveaxis(TURN.as_matrix(), 0, -1)
-    scipy.io.savemat(folder / "a.mat", {"log": arrays | {"rotation": turned}})
+    other = scipy.sparse.eye(3).tocsc()  # neither an array nor a column
+    scipy.io.savemat(folder / "a.mat", {"log": arrays | {"rotation": turned}, "other": other})
     return folder / "a.mat"
 
 
