@@ -78,10 +78,12 @@ def saturated_postures(wrench: Array) -> NDArray[np.bool_]:
 
     Saturated readings are equal. How many equal ones chance brings to an extreme follows from the
     resolution of the axis and from the density of the readings beside it (Poisson); if the axis
-    saturates, any number is equally likely.
+    saturates, any number is equally likely. Readings that are equal on all axes are one reading
+    that was repeated, and count once.
     """
-    out = np.zeros(len(wrench), dtype=bool)
-    for axis in wrench.T:
+    readings, where = np.unique(wrench, axis=0, return_inverse=True)
+    out = np.zeros(len(readings), dtype=bool)
+    for axis in readings.T:
         for values in (axis, -axis):
             ordered = np.sort(values)[::-1]
             at_end = values == ordered[0]
@@ -95,7 +97,7 @@ def saturated_postures(wrench: Array) -> NDArray[np.bool_]:
             chance = count * np.log(usual) - usual - scipy.special.gammaln(count + 1.0)
             if count > usual and -chance - np.log(len(values) + 1.0) > _STRONG:
                 out |= at_end
-    return out
+    return out[where.ravel()]
 
 
 def repeating_note(share: float) -> str:

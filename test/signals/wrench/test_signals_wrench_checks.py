@@ -157,3 +157,10 @@ def test_postures_at_the_end_of_the_range_are_those_that_chance_does_not_make_eq
     readings[:, 1] = np.minimum(readings[:, 1], limit)
     assert saturated_postures(readings)[clipped].all()
     assert not saturated_postures(readings)[readings[:, 1] < limit].any()
+
+
+def test_a_posture_that_is_repeated_without_noise_is_not_saturated(
+    rng: np.random.Generator,
+) -> None:
+    readings = np.repeat(rng.uniform(-10.0, 10.0, (10, 6)), 5, axis=0)
+    assert not saturated_postures(readings).any()
