@@ -49,7 +49,8 @@ class SetPointLimits:
         step: Largest distance of a set point from the extrapolated reference that does not count as
             a jump [rad or m].
         bandwidth: Bandwidth w of the tracking error [rad/s].
-        acceleration: Largest acceleration a due to a set point and the feedback [rad/s^2].
+        acceleration: Upper limit a of the acceleration caused by a set point and the feedback
+            [rad/s^2].
     """
 
     joint_names: tuple[str, ...]

@@ -240,7 +240,7 @@ def _is_borne_out(samples: Samples, hypothesis: Hypothesis, gains_known: bool) -
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
-    """Probabilities of the explanations, averaged over the possible outcomes of similar recordings.
+    """Probabilities of the explanations, averaged over resampled blocks of time.
 
     Blocks of time are drawn with weights (Bayesian bootstrap; Yao et al. 2018, Using stacking to
     average Bayesian predictive distributions, sec. 3.4): odds that depend on a single block of time

@@ -206,8 +206,8 @@ class RollingPlay(GoalPlay):
         Args:
             stamp: Stamp of the state [s].
             longest: Largest age of a usable state [s].
-            q: Measured positions, shape (n,) [rad or m]; until the controller reports its time, the
-                nearest posture of its goal is used as the commanded one.
+            q: Measured positions, shape (n,) [rad or m]. Until the controller reports how far it has
+                followed the goal, the posture of the goal nearest to q is taken as commanded.
         """
         unheard = self._settings.clocked and not (self._clock.spoken or self._finished)
         if q is not None and unheard and not self._stopping:

@@ -642,7 +642,7 @@ TEXTS: Mapping[str, Text] = {
         " the identified model ({inside:.2f} %). Missing fields of the format explain only a part of"
         " this increase; a factor of {unexplained:.2f} remains unexplained.",
         "Use `sysid export --to c`, which reproduces the identified model, and report the file.",
-        "The target software models friction near standstill differently, or a term was written wrongly.",
+        "The other software models friction near standstill differently, or the exporter wrote a term wrongly.",
         "identify.md",
     ),
     # Parameters for a controller.

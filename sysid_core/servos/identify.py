@@ -357,7 +357,9 @@ class _Drive:
 
     @cached_property
     def beginning(self) -> _Drive:
-        """First part of each motion, with enough blocks to select the terms."""
+        """First part of each motion, long enough to choose the friction and drive terms by held-out blocks
+        of time.
+        """
         share = _ENOUGH / sum(float(m.t[-1] - m.t[0]) for m in self.motions)
         if share >= 1.0:
             return self

@@ -31,7 +31,7 @@ class PlanSettings:
         effort_share: Share of the URDF's effort limits for rigid-body torques; the rest: friction.
         position_margin: Margin to the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
-        workspace: Workspace box of the moving robot in the base frame, X0,Y0,Z0,X1,Y1,Z1 [m].
+        workspace: Box in the base frame that must contain all moving parts, X0,Y0,Z0,X1,Y1,Z1 [m].
         held: Size of the held object and its centre in the TCP frame: DX,DY,DZ,X,Y,Z [m].
         held_mass: Mass of the held object, included in the check of the torque limits [kg].
     """

@@ -69,8 +69,8 @@ def run_jobs(
 
     Args:
         engine: Engine that executes the jobs.
-        function: Function that returns the rows of an item, without `job` and the fields in
-            `known`.
+        function: Function that processes the item of a job and returns its rows of the result table.
+            The columns `job` and those in `known` are added.
         jobs: Jobs to run; with a generator, only a few of them are in memory at the same time.
         rows: Dataset to which the results are appended.
         total: Number of jobs, for the expected remaining time.

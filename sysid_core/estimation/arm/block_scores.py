@@ -46,7 +46,8 @@ class BlockScores:
     which are filtered. The prior is that of `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
-        regression: Equations of the filtered samples, with names, structural rows and prior.
+        regression: Equations of the filtered samples, with the names of the parameters, the exact
+            structural relations between them, and the prior.
         filtered: `[Y tau]^T [Y tau]` of each block and joint, shape (blocks, n, p+1, p+1).
         raw: The same products before filtering.
         gains: Drive gains, shape (n,), which convert torque errors to the unit of the efforts.

@@ -42,7 +42,7 @@ class Identification:
 
     Attributes:
         model: The robot as its URDF describes it.
-        friction: Friction model with drives.
+        friction: Model of friction and drives (motor inertia, gain, offset).
         processing: Preprocessing of the recordings.
         estimate: Values with uncertainty, of base or full parameters.
         parameters: All parameters, inertial then friction, shape (p,). They agree with the

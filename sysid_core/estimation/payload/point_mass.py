@@ -199,7 +199,7 @@ def solve_cone_program(
     cvxpy is slow.
 
     Args:
-        P: Upper triangle of the symmetric matrix, shape (n, n).
+        P: Upper triangle of the symmetric matrix of the quadratic term, shape (n, n).
         q: Linear term of the objective, shape (n,).
         A: Constraint matrix, shape (m, n).
         b: Right-hand side of the constraints, shape (m,).

@@ -180,7 +180,8 @@ class SequentialFit:
     Attributes:
         estimate: Estimate of the base parameters, which can be compared with those of other
             estimators.
-        constants: Names of the q estimated minimal constants and friction parameters.
+        constants: Names of the estimated minimal constants (base inertial parameters of Lin's method)
+            and friction parameters, q in number.
         units: Units of the q constants.
         joints: Joint of each constant.
         values: Estimated constants, shape (q,).

@@ -68,7 +68,8 @@ def plan_loop_motion(
 
     Args:
         chain: Mechanism with loops.
-        limits: Limits of all joints of `chain.model`; the torques include a held mass.
+        limits: Limits of all joints of `chain.model`. The predicted torques, which are compared with
+            the torque limits, include a held mass.
         config: Settings of the search.
         n_motions: Number of motions, which become the segments `motion_1`, `motion_2`, …
         still: Duration of the rest before and after each motion [s].

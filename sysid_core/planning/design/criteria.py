@@ -182,8 +182,8 @@ class Conditioning:
     them.
 
     Attributes:
-        excitation: Numerical rank compared with the exact structural rank, with columns scaled to
-            unit length.
+        excitation: Numerical rank of the regressor with columns scaled to unit length, and the exact
+            structural rank.
         orthonormal: cond(W) of an orthonormal base in SI units; `eigenvalue_ratio` is its square.
     """
 

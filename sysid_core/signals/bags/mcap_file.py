@@ -263,7 +263,7 @@ def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
     compressed files.
 
     Args:
-        path: Folder of the bag, or a .db3 file.
+        path: Folder of the bag, or one of its files, also .db3.
 
     Raises:
         SignalError: The file cannot be read.

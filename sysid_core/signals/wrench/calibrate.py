@@ -87,7 +87,7 @@ def fit_wandering(
     """Fit with a Gaussian prior of the parameters.
 
     Args:
-        Y: Regressor of every posture and axis, shape (K, 3, n).
+        Y: Regressor of the three force or torque components at every posture, shape (K, 3, n).
         readings: Measured forces or torques at every posture, shape (K, 3).
         share: Time of each posture, scaled from 0 to 1, shape (K,).
         mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).

@@ -102,8 +102,8 @@ class ClockOffset:
     """Offset between the clocks of the wrench and of the joint states.
 
     Attributes:
-        offset_s: Time by which the wrench's stamps are ahead (delay of the sensor included) at
-            `at_ns` [s].
+        offset_s: Stamp of a wrench minus the stamp of the joint states of the same instant, at `at_ns`
+            [s]. It includes the delay of the sensor.
         offset_sd: Standard deviation of the offset [s].
         drift: Rate of change of the offset [s/s]; 1e-6 is a microsecond per second.
         drift_sd: Standard deviation of the drift [s/s].

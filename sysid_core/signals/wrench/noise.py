@@ -80,8 +80,8 @@ class Stretches:
     recording, in units of noise.
 
     Attributes:
-        H: Matrices `W^T W` of the B stretches, shape (B, p, p).
-        g: Vectors `W^T r` of the stretches, shape (B, p).
+        H: Matrices `W^T W` of the regressors W of the B stretches, shape (B, p, p).
+        g: Vectors `W^T r` of the regressors and residuals r, shape (B, p).
         square: Sums of squares `r^T r` of the stretches, shape (B,).
     """
 
@@ -110,7 +110,7 @@ class Stretches:
         calculation of errors by the method of least squares, Phys. Rev. 40, 1932.
 
         Args:
-            columns: Indices of the unknowns.
+            columns: Indices of the unknowns whose values are compared.
             at: Values of all unknowns, shape (p,).
         """
         H, g = self.H[:, columns][:, :, columns], (self.g - self.H @ at)[:, columns]
