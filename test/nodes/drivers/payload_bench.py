@@ -44,6 +44,15 @@ class Bench:
         self.executor.add_node(self.node)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.payload = self.node.create_publisher(InertiaStamped, "estimator/payload", latched)
+        self.clients = {
+            name: self.node.create_client(kind, f"payload_bridge/{name}")
+            for name, kind in (
+                ("set_parameters", SetParameters),
+                ("confirm", ConfirmPayload),
+                ("rollback", Trigger),
+                ("propose", ProposePayload),
+            )
+        }
 
     def start(self, driver: str, **parameters: Any) -> None:
         """Start the driver and the bridge."""
@@ -55,6 +64,23 @@ class Bench:
             lambda: "/xarm/set_tcp_load" in dict(self.node.get_service_names_and_types()),
             "the driver",
         )
+        self._introduce()
+
+    def _introduce(self) -> None:
+        """Ask for a proposal until an answer arrives.
+
+        A server drops its answer if it has not heard yet of who asked. What one participant
+        announces arrives in order: after an answer to the last client, the bridge knows all.
+        """
+        client, answers = self.clients["propose"], []
+        self.wait(client.service_is_ready, "service propose")
+
+        def answered() -> bool:
+            answers.append(client.call_async(ProposePayload.Request()))
+            self.executor.spin_until_future_complete(answers[-1], timeout_sec=2.0)
+            return any(answer.done() for answer in answers)
+
+        self.wait(answered, "the first answer")
 
     def _start(self, name: str, command: list[str], parameters: dict[str, Any]) -> None:
         file = self.folder / f"{name}.yaml"
@@ -71,9 +97,9 @@ class Bench:
             assert not dead and time.monotonic() < end, f"{what}: {dead}\n{self.log('bridge')}"
             self.executor.spin_once(timeout_sec=0.05)
 
-    def call(self, kind: Any, name: str, request: Any) -> Any:
+    def call(self, name: str, request: Any) -> Any:
         """Call a service of the bridge."""
-        client = self.node.create_client(kind, f"payload_bridge/{name}")
+        client = self.clients[name]
         self.wait(client.service_is_ready, f"service {name}")
         future = client.call_async(request)
         self.wait(future.done, f"answer of {name}")
@@ -82,19 +108,19 @@ class Bench:
     def ask(self, name: str) -> tuple[bool, str]:
         """Call one of its services; what is confirmed is the last proposal."""
         if name == "propose":
-            answer = self.call(ProposePayload, name, ProposePayload.Request())
+            answer = self.call(name, ProposePayload.Request())
             self.proposal = answer.proposal
         elif name == "confirm":
-            answer = self.call(ConfirmPayload, name, ConfirmPayload.Request(proposal=self.proposal))
+            answer = self.call(name, ConfirmPayload.Request(proposal=self.proposal))
         else:
-            answer = self.call(Trigger, name, Trigger.Request())
+            answer = self.call(name, Trigger.Request())
         return answer.success, answer.message
 
     def live(self) -> None:
         """Turn the dry run off."""
         value = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=False)
         request = SetParameters.Request(parameters=[Parameter(name="dry_run", value=value)])
-        assert self.call(SetParameters, "set_parameters", request).results[0].successful
+        assert self.call("set_parameters", request).results[0].successful
 
     def estimate(self, pi: np.ndarray, frame: str = "wrist_3_link") -> None:
         """Publish what an estimator would, and wait until the bridge can have it."""
