@@ -11,6 +11,7 @@ import rclpy
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
+from rcl_interfaces.srv import GetParameterTypes
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -49,6 +50,7 @@ class NodeClient:
         self.node = Node("sysid_client", namespace=namespace, parameter_overrides=clock)
         self._check = check
         self.latest: dict[str, Any] = {}
+        self._known: dict[str, Any] = {}
         self.patience = 1.0
 
     def wait_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
@@ -112,15 +114,38 @@ class NodeClient:
         Raises:
             LiveError: The service does not exist, does not answer, or answers with `success` false.
         """
-        client = self.node.create_client(service_type, name)
-        self.wait_until(client.service_is_ready, timeout_s, f"the service {name}")
-        future = client.call_async(request)
+        if name not in self._known:
+            self._known[name] = self._introduced(service_type, name, timeout_s)
+        future = self._known[name].call_async(request)
         self.wait_until(future.done, timeout_s, f"an answer of {name}")
         response = future.result()
         if not getattr(response, "success", True):
             said = getattr(response, "message", "it was refused.")  # of `change_state`, nothing
             raise LiveError(f"{name}: {said}", remedy=_SEE)
         return response
+
+    def _introduced(self, service_type: type, name: str, timeout_s: float) -> Any:
+        """Return a client of a service that knows the client.
+
+        A server drops its answer to a client that it has not discovered yet (on busy computers).
+        The clients of one participant are discovered in the order in which they were created, so
+        that the server knows this one as soon as a later one has received an answer.
+        """
+        client = self.node.create_client(service_type, name)
+        later = self.node.create_client(
+            GetParameterTypes, f"{name.rpartition('/')[0]}/get_parameter_types"
+        )
+        for each in (client, later):
+            self.wait_until(each.service_is_ready, timeout_s, f"the service {name}")
+
+        def answered() -> bool:
+            future = later.call_async(GetParameterTypes.Request())
+            rclpy.spin_until_future_complete(self.node, future, timeout_sec=1.0)
+            return future.done()
+
+        self.wait_until(answered, timeout_s, f"an answer of the node of {name}")
+        self.node.destroy_client(later)
+        return client
 
     def act(
         self,
