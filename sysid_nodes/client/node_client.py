@@ -101,12 +101,16 @@ class NodeClient:
         self.wait_until(client.service_is_ready, timeout_s, f"the node {name}")
 
         def active() -> bool:
-            future = client.call_async(GetState.Request())
-            rclpy.spin_until_future_complete(self.node, future, timeout_sec=1.0)
-            answer = future.result() if future.done() else None
+            answer = self._asked(client, GetState.Request())
             return answer is not None and answer.current_state.id == State.PRIMARY_STATE_ACTIVE
 
         self.wait_until(active, timeout_s, f"the node {name} to become active")
+
+    def _asked(self, client: Any, request: Any) -> Any:
+        """Return the answer to a request, None if there is none within a second."""
+        future = client.call_async(request)
+        rclpy.spin_until_future_complete(self.node, future, timeout_sec=1.0)
+        return future.result() if future.done() else None
 
     def call(self, service_type: type, name: str, request: Any, timeout_s: float = 10.0) -> Any:
         """Call a service.
@@ -138,12 +142,11 @@ class NodeClient:
         for each in (client, later):
             self.wait_until(each.service_is_ready, timeout_s, f"the service {name}")
 
-        def answered() -> bool:
-            future = later.call_async(GetParameterTypes.Request())
-            rclpy.spin_until_future_complete(self.node, future, timeout_sec=1.0)
-            return future.done()
-
-        self.wait_until(answered, timeout_s, f"an answer of the node of {name}")
+        self.wait_until(
+            lambda: self._asked(later, GetParameterTypes.Request()) is not None,
+            timeout_s,
+            f"an answer of the node of {name}",
+        )
         self.node.destroy_client(later)
         return client
 
