@@ -233,8 +233,9 @@ class _Writer:
             own = {"scale": _text(shape.size)}
 
             def taken(path: Path) -> bool:
-                if not _reads_mesh(path, own, shape.collides):
-                    own["inertia"] = "shell"  # for meshes without volume
+                if _reads_mesh(path, own, shape.collides):
+                    return True
+                own["inertia"] = "shell"  # for meshes without volume
                 return _reads_mesh(path, own, shape.collides)
 
             copied = None if self.meshes is None else self.meshes.copy(shape.mesh, taken)
