@@ -85,7 +85,9 @@ class PayloadKnowledge:
 
     @property
     def _warnings(self) -> list[Reason]:
-        return [r for r in self.estimate.warnings if r.severity is Severity.WARNING]
+        return [
+            r for r in self.estimate.warnings if r.severity in (Severity.FAILURE, Severity.WARNING)
+        ]
 
     def advice(self, data: PayloadData | None = None) -> str:
         """Return a sentence that recommends the motion with the most information about the unknown
