@@ -164,6 +164,7 @@ class ExploreAction:
 
     async def _play_piece(self, goal: ServerGoalHandle, explorer: Explorer, file: Path) -> None:
         """Play a motion; the data measured during it are used even if it was aborted."""
+        await self._standing_at(goal)  # the stream may have stopped during the planning
         self._motion.begin()
         try:
             played = await self._remote.play(
@@ -173,6 +174,9 @@ class ExploreAction:
                 speed_scale=goal.request.speed_scale,
             )
         finally:
+            # A reliable reader that lost a message gets the later ones seconds late.
+            ended = self._node.now_ns()
+            await self._node.waits.until(lambda: self._motion.reaches(ended), _PATIENCE_S)
             moved = self._motion.end()
             await aside(self._node, lambda: explorer.add(*moved))
             self._fill(self._result, explorer)
@@ -180,6 +184,11 @@ class ExploreAction:
             raise SysIdError(
                 f"The executor stopped the motion: {played.message}",
                 remedy="Remove the cause, arm again, and continue the exploration.",
+            )
+        if not len(moved[0]):  # else the same motion would be played without end
+            raise SysIdError(
+                "The robot was moved, but no filtered joint state of the motion has arrived.",
+                remedy="Check that the data_logger runs and filters this robot's joints.",
             )
 
     async def _standing_at(self, goal: ServerGoalHandle) -> Any:

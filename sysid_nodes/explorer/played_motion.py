@@ -45,6 +45,10 @@ class PlayedMotion:
         """Return True if a state has arrived within the last `age_s` seconds."""
         return self._newest is not None and now_ns - self._newest[0] < age_s * 1e9
 
+    def reaches(self, time_ns: int) -> bool:
+        """Return True if the states up to a time have arrived; they may arrive seconds late."""
+        return self._newest is not None and self._newest[0] >= time_ns
+
     @property
     def positions(self) -> Array:
         """Newest positions, shape (n,).
