@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sysid_core.signals import TableLayout
 
 _KINDS = ("link_torque", "actuator_torque", "motor_current")
-_DRIVERS = ("ur", "franka", "xarm")
+_DRIVERS = ("ur", "franka", "xarm", "servos")
 _OPEN = '"?"'  # what a person has to fill in
 
 
@@ -26,13 +26,17 @@ _OPEN = '"?"'  # what a person has to fill in
 def init(
     recording: Annotated[
         Path | None,
-        typer.Argument(help="Recording to be identified: table (CSV) or rosbag2 folder."),
+        typer.Argument(help="Recording to be identified: table (CSV), rosbag2 folder or dataset."),
     ] = None,
     robot: Annotated[
         str, typer.Option(help="URDF file, reference robot, or a robot of example-robot-data.")
     ] = "",
     driver: Annotated[
-        str, typer.Option(metavar="NAME", help="Driver of a real robot: ur, franka or xarm.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Driver of a real robot: ur, franka, xarm, or servos for position servos.",
+        ),
     ] = "",
     effort_kind: Annotated[
         str, typer.Option(metavar="KIND", help=f"Kind of the efforts: {', '.join(_KINDS)}.")
@@ -43,8 +47,8 @@ def init(
     """Write a commented column map for a recording, or a bringup file for a driver.
 
     Joint names, units, rates and the order of columns are determined from the recording. The kind
-    of the efforts must be declared. The last lines of the output list the missing entries and the
-    next command.
+    of the efforts must be declared. Position servos (--driver servos) need no efforts. The last
+    lines of the output list the missing entries and the next command.
     """
     if recording is None and not driver and sys.stdin.isatty():
         given = typer.prompt(f"Recording (table or bag), or driver ({', '.join(_DRIVERS)})")
@@ -71,21 +75,44 @@ def init(
     model = load_robot(robot)
     out.mkdir(parents=True, exist_ok=True)
     missing: list[str] = []
+    columns, bringup = out / "columns.yaml", out / "bringup.yaml"
+    if driver == "servos" and recording is not None:
+        remark("next:", _servos(recording, robot, model, columns, force), "green")
+        return
     if recording is not None:
         if not effort_kind and sys.stdin.isatty():
             effort_kind = typer.prompt(f"Kind of the efforts ({', '.join(_KINDS)})")
         text, missing = _column_map(recording, model, effort_kind)
-        _write(out / "columns.yaml", text, force)
+        _write(columns, text, force)
     if driver:
-        _write(out / "bringup.yaml", _bringup(driver), force)
+        _write(bringup, _bringup(driver), force)
     for one in missing:
         remark("missing:", one)
-    if driver:
-        file = out / "bringup.yaml"
-        following = f"sysid plan payload {robot} --limits {file} --out plan; sysid run {file} plan"
-    else:
-        following = f"sysid identify {recording} --robot {robot} --columns {out / 'columns.yaml'} --out results"
+    following = {
+        "": f"sysid identify {recording} --robot {robot} --columns {columns} --out results",
+        "servos": f"sysid plan servos {robot} --ground 0 --tcp-speed 0.5 --out plan;"
+        f" sysid run {bringup} plan --method servos --out results",
+    }.get(
+        driver,
+        f"sysid plan payload {robot} --limits {bringup} --out plan; sysid run {bringup} plan",
+    )
     remark("next:", following, "green")
+
+
+def _servos(recording: Path, robot: str, model: RobotModel, columns: Path, force: bool) -> str:
+    """Next command for a recording of position servos; a table gets a column map."""
+    from sysid_cli.init_servos import describe, servo_columns
+
+    given = ""
+    if recording.suffix.lower() in (".csv", ".tsv"):
+        text, missing = servo_columns(recording, model)
+        _write(columns, text, force)
+        given = f" --columns {columns}"
+    else:
+        missing = describe(recording, model)
+    for one in missing:
+        remark("missing:", one)
+    return f"sysid servos identify {recording} --robot {robot}{given} --out arm"
 
 
 def _write(path: Path, text: str, force: bool) -> None:

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,17 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
+from sysid_core.servos.columns import (
+    COMMAND_WORDS,
+    POSITION_WORDS,
+    TIME_WORDS,
+    ServoColumns,
+    Times,
+    unit_of,
+)
 from sysid_core.servos.formats import GRIPPER, TURN, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
-from sysid_core.signals import SECONDS, read_any_table
+from sysid_core.signals import read_any_table
 
 KIND = FileKind(
     "servo recording",
@@ -37,6 +44,7 @@ def read_recordings(
     degrees: bool = False,
     percent: bool = False,
     calibration: str | Path | None = None,
+    columns: str | Path | None = None,
 ) -> tuple[ServoRecording, ...]:
     """Read all motions of files and folders, in the order of their names.
 
@@ -50,18 +58,21 @@ def read_recordings(
             to 100 (0 to 100 for grippers).
         calibration: Calibration file (JSON) of LeRobot with the joint ranges; None: use the limits
             in the URDF.
+        columns: Column map of the tables (YAML), written by `sysid init --driver servos`; None:
+            recognise the columns by their names.
 
     Raises:
         SignalError: A file cannot be read, or does not contain a requested motion.
     """
     found: list[ServoRecording] = []
+    layout = None if columns is None else ServoColumns.load(columns)
     for path in map(Path, paths):
         if not path.exists():
             raise SignalError(
                 f"There is no recording '{path}'.",
                 remedy=f"Check the path; the current folder is '{Path.cwd()}'.",
             )
-        found += _read(path, frozenset(motions), percent or calibration is not None)
+        found += _read(path, frozenset(motions), percent or calibration is not None, layout)
     if motions:
         names = [r.name for r in found]
         missing = [name for name in motions if name not in names]
@@ -126,13 +137,17 @@ def _shares(r: ServoRecording, ranges: dict[str, float]) -> ServoRecording:
     return replace(r, q=q, target=target, full=tuple(full))
 
 
-def _read(path: Path, wanted: frozenset[str], percent: bool) -> list[ServoRecording]:
+def _read(
+    path: Path, wanted: frozenset[str], percent: bool, columns: ServoColumns | None = None
+) -> list[ServoRecording]:
     if is_lerobot(path) or path.suffix.lower() == _PARQUET:
         return list(read_lerobot(path, wanted, percent))
     if path.is_file():
         reader = _FILES.get(path.suffix.lower())
         if reader is None:
             raise KIND.refusal(path, f"files of the kind '{path.suffix}' aren't known")
+        if columns is not None and reader is _table:
+            return list(_table(path, wanted, columns))
         return list(reader(path, wanted))
     if (path / "metadata.yaml").is_file():
         return list(_bag(path, wanted))
@@ -143,7 +158,7 @@ def _read(path: Path, wanted: frozenset[str], percent: bool) -> list[ServoRecord
         if child.is_dir() or child.suffix.lower() in (*_FILES, _PARQUET):
             if child.is_dir() and not any(child.iterdir()):
                 continue
-            inside += _read(child, wanted, percent)
+            inside += _read(child, wanted, percent, columns)
     return inside
 
 
@@ -179,109 +194,12 @@ def _sage_table(path: Path) -> tuple[Array, Array]:
     return np.array(times) * 1e-6, np.array(rows)
 
 
-def _table(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+def _table(
+    path: Path, wanted: frozenset[str], columns: ServoColumns | None = None
+) -> Iterator[ServoRecording]:
     """Read a table with time, positions and commands, one column each."""
-    columns = read_any_table(path)
-    time: _Times | None = None
-    commands: dict[str, tuple[str, Array]] = {}
-    positions: dict[str, tuple[str, Array]] = {}
-    for name, values in columns.items():
-        bare, unit = _unit(name)
-        if bare.lower() in _TIME:
-            time = _Times(values, unit) if time is None else time
-            continue
-        what, joint = _said(bare)
-        there = {"command": commands, "position": positions}.get(what)
-        if there is not None and not _QUANTITY.match(joint):
-            there.setdefault(
-                joint.lower(), (joint, np.radians(values) if unit == "deg" else values)
-            )
-    if time is None:
-        raise KIND.refusal(path, f"no column is the time: {', '.join(columns)}")
-    joints = [name for name in commands if name in positions]
-    if not joints:
-        raise KIND.refusal(
-            path,
-            f"its commands are {list(commands)}, its positions {list(positions)}",
-            "Name the columns target_JOINT (commands) and q_JOINT (positions).",
-        )
-    t, notes = time.seconds
-    alone = [f"target_{commands[name][0]}" for name in commands if name not in positions]
-    if alone:
-        notes = (*notes, f"Left out, for want of a position: {', '.join(alone)}.")
-    named = not all(re.fullmatch(r"\d*", name) for name in joints)
-    q, target = (np.stack([x[j][1] for j in joints], axis=1) for x in (positions, commands))
-    names = tuple(commands[j][0] for j in joints) if named else ()
-    yield ServoRecording(path.stem, names, t, q, t, target, notes)
-
-
-# Words for commands, positions and times, in names of columns and arrays.
-_COMMAND = (
-    "target", "targets", "target_position", "q_des", "q_target", "q_cmd", "q_ref", "cmd", "command",
-    "commands", "position_command", "goal", "goal_position", "action", "actions", "desired",
-    "reference", "setpoint",
-)  # fmt: skip
-_POSITION = (
-    "q", "qpos", "pos", "position", "positions", "present_position", "measured", "actual",
-    "joint_positions", "observation.state", "state",
-)  # fmt: skip
-_TIME = ("t", "time", "timestamp", "timestamps", "stamp", "stamps")
-_QUANTITY = re.compile(r"(?:vel|effort|torque|curr|load|temp|acc)", re.IGNORECASE)  # no position's
-_UNIT = re.compile(r"\s*[\[(](\w+)[\])]$|_(deg|rad|s|sec|ms|us|ns)$", re.IGNORECASE)
-
-
-def _unit(name: str) -> tuple[str, str]:
-    """Name of a column without its unit, and the unit: `time_ms`, `q_elbow [deg]`."""
-    found = _UNIT.search(name)
-    if found is None:
-        return name, ""
-    unit = (found[1] or found[2]).lower()
-    return name[: found.start()], {"sec": "s", "degrees": "deg"}.get(unit, unit)
-
-
-def _said(name: str) -> tuple[str, str]:
-    """Whether a column holds commands or positions, by the word before or after its joint's name, and
-    the joint.
-    """
-    for before in (True, False):
-        for what, words in (("command", _COMMAND), ("position", _POSITION)):
-            word = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-            form = rf"^(?:{word})[._ ]?(.*)$" if before else rf"^(.+?)[._ ](?:{word})$"
-            if found := re.match(form, name, re.IGNORECASE):
-                return what, found[1]
-    numbered = re.match(r"^joint[._ ]?(.+)$", name, re.IGNORECASE)
-    return ("position", numbered[1]) if numbered else ("", name)
-
-
-_SLOWEST, _FASTEST = (
-    0.5,
-    0.002,
-)  # [s] between positions of a servo: beyond them, times have another unit
-
-
-@dataclass(frozen=True)
-class _Times:
-    """Column of times with its unit; "": the unit in which servos' recorders step."""
-
-    values: Array
-    unit: str = ""
-
-    @property
-    def seconds(self) -> tuple[Array, tuple[str, ...]]:
-        """Times [s] from the first on, and what was assumed."""
-        t = np.array(self.values, dtype=float)
-        sound = t[np.isfinite(t)]
-        if not len(sound):
-            return t, ()
-        t, sound = t - sound[0], sound - sound[0]
-        if self.unit in SECONDS:
-            return t * SECONDS[self.unit], ()
-        step = float(np.median(np.abs(np.diff(sound)))) if len(sound) > 1 else 0.0
-        if step > _SLOWEST:
-            for unit, scale in SECONDS.items():
-                if _FASTEST <= step * scale <= _SLOWEST:
-                    return t * scale, (f"Times were taken as {unit}: their step is {step:.6g}.",)
-        return t, ()
+    table = read_any_table(path)
+    yield (columns or ServoColumns.recognised(table)).read(table, path)
 
 
 def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
@@ -301,9 +219,9 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
             continue
         keys = {
             "t": _timed(have),
-            "q": _first(have, _POSITION),
+            "q": _first(have, POSITION_WORDS),
             "t_target": _first(have, ("t_target", "t_command")) or _timed(have),
-            "target": _first(have, _COMMAND),
+            "target": _first(have, COMMAND_WORDS),
         }
         missing = [key for key, name in keys.items() if name is None]
         if missing:
@@ -318,7 +236,7 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
         t, q, t_target, target = (arrays[have[str(name)]] for name in keys.values())
         first = min([*np.ravel(t)[:1], *np.ravel(t_target)[:1]], default=0.0)
         both = [
-            _Times(np.append(first, x), _unit(str(keys[key]))[1]).seconds
+            Times(np.append(first, x), unit_of(str(keys[key]))[1]).seconds
             for key, x in (("t", t), ("t_target", t_target))
         ]
         (t, notes), (t_target, _) = ((x[1:], said) for x, said in both)
@@ -329,7 +247,7 @@ _JOINTS = ("joints", "joint_names", "names")
 
 
 def _timed(have: Iterable[str]) -> str | None:
-    return next((name for name in have if _unit(name)[0].lower() in _TIME), None)
+    return next((name for name in have if unit_of(name)[0].lower() in TIME_WORDS), None)
 
 
 def _first(have: Iterable[str], names: Iterable[str]) -> str | None:
@@ -360,7 +278,7 @@ def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     entries = content.get("entries") if isinstance(content, dict) else content
     if not isinstance(entries, list) or not entries or not isinstance(entries[0], dict):
         raise KIND.refusal(path, "it has no list `entries`")
-    keys = [_first(entries[0], names) for names in (_TIME, _POSITION, _COMMAND)]
+    keys = [_first(entries[0], names) for names in (TIME_WORDS, POSITION_WORDS, COMMAND_WORDS)]
     if None in keys:
         raise KIND.refusal(path, f"its entries have {sorted(entries[0])}")
     try:

@@ -35,6 +35,8 @@ class ServoFiles:
         percent: Angles in LeRobot's scale, -100 to 100 of each joint's range (URDF limits);
             grippers 0 to 100.
         calibration: LeRobot's calibration (JSON) with the ranges of the joints; implies --percent.
+        columns: Column map of a table whose column names are not recognised (`sysid init --driver
+            servos`).
     """
 
     recordings: tuple[Path, ...]
@@ -43,6 +45,7 @@ class ServoFiles:
     degrees: bool = False
     percent: bool = False
     calibration: Path | None = None
+    columns: Path | None = None
 
     def read(self) -> tuple[ServoRecording, ...]:
         """Read all motions of the files.
@@ -68,6 +71,7 @@ class ServoFiles:
             degrees=self.degrees,
             percent=self.percent,
             calibration=self.calibration,
+            columns=self.columns,
         )
 
 

@@ -119,3 +119,50 @@ def test_on_a_terminal_it_asks_for_what_is_not_given(tmp_path: Path, monkeypatch
     init(out=tmp_path)
     assert "kind: motor_current" in (tmp_path / "columns.yaml").read_text(encoding="utf-8")
     assert next(answers, "all asked") == "all asked"
+
+
+def servo_table(path: Path, names: tuple[str, ...]) -> Path:
+    t = np.arange(0, 130, 0.04)
+    q = np.stack([20 * np.sin(t + i) for i in range(6)], axis=1)
+    head = ",".join(["time_ms", *names])
+    table = np.column_stack([1e3 * t, q, 1.1 * q])
+    np.savetxt(path, table, delimiter=",", header=head, comments="")
+    return path
+
+
+def test_a_table_of_servos_gets_a_map_by_which_it_is_read(tmp_path: Path) -> None:
+    from sysid_core.servos import read_recordings
+
+    joints = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")
+    names = (*(f"{j}.position" for j in joints), *(f"target_{j}" for j in joints))
+    known = servo_table(tmp_path / "known.csv", names)
+    strange = servo_table(tmp_path / "strange.csv", tuple(f"c{k}" for k in range(12)))
+    call = ["init", "--driver", "servos", "--robot", "so101", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, [*call, str(known)])
+    assert done.exit_code == 0, done.output
+    assert "missing" not in done.output and "sysid servos identify" in done.output
+    text = (tmp_path / "columns.yaml").read_text("utf-8")
+    assert "25 Hz" in text
+    by_number = [list(range(1, 7)), list(range(7, 13))]
+    numbered = yaml.safe_load(text) | {
+        key: {"columns": columns, "unit": "deg"}
+        for key, columns in zip(("position", "target"), by_number, strict=True)
+    }
+    (tmp_path / "numbers.yaml").write_text(yaml.safe_dump(numbered), "utf-8")
+    (read,) = read_recordings([known], columns=tmp_path / "columns.yaml")
+    (same,) = read_recordings([strange], columns=tmp_path / "numbers.yaml")
+    assert read.joints == same.joints == joints
+    np.testing.assert_allclose(read.q, same.q)
+    np.testing.assert_allclose(read.target[:, 0], np.radians(22 * np.sin(read.t)), atol=1e-4)
+    done = CliRunner().invoke(app, [*call, str(strange), "--force"])
+    assert done.exit_code == 0 and "target.columns" in done.output
+    with pytest.raises(SignalError, match=r"is still '\?'"):
+        read_recordings([strange], columns=tmp_path / "columns.yaml")
+
+
+def test_servos_without_a_recording_get_the_bringup_file(tmp_path: Path) -> None:
+    call = ["init", "--driver", "servos", "--robot", "so101", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, call)
+    assert done.exit_code == 0 and "sysid plan servos so101" in done.output
+    shipped = (ROOT / "config/bringup_servos.yaml").read_text()
+    assert (tmp_path / "bringup.yaml").read_text() == shipped
