@@ -27,3 +27,22 @@ def test_a_notebook_runs_from_top_to_bottom(notebook: Path, tmp_path: Path) -> N
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_installs_the_core_alone_where_it_is_missing(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    first = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
+    called: list[list[str]] = []
+    monkeypatch.setattr("subprocess.run", lambda command, check: called.append(command))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(first, notebook.name, "exec"), {})
+    assert called == [] and Path.cwd() == tmp_path
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (tmp_path / "robot_sysid").mkdir()
+    exec(compile(first, notebook.name, "exec"), {})
+    assert [command[0] for command in called] == ["git", sys.executable]
+    assert called[0][-1] == "robot_sysid" and called[1][-1] == "./robot_sysid[examples]"
+    assert Path.cwd() == tmp_path / "robot_sysid"

@@ -13,8 +13,9 @@ from sysid_core.export.projection import Projection
 from sysid_core.robot import Array, RobotModel
 
 _TEXT = """\
-# robot_sysid_controllers for the robot {robot} as it was identified. SI units.
-# They load what this makes here: gcc -O3 -shared -fPIC {name}.c -o lib{name}.so -lm
+# Parameters of robot_sysid_controllers for the identified robot {robot}, in SI units.
+# Compile the library in this folder: gcc -O3 -shared -fPIC {name}.c -o lib{name}.so -lm
+# Complete the commented entries; commented numbers are the defaults.
 controller_manager:
   ros__parameters:
     torque_controller: {{type: robot_sysid_controllers/TorqueController}}
@@ -25,16 +26,27 @@ torque_controller:
     model_prefix: {name}
     urdf_hash: {urdf_hash}
     {efforts}
-    # payload_body: {last}  # with payload_position and payload_rotation of the sensor's frame in it
+    # bandwidth: 10.0       # of the feedback [rad/s]
+    # feedback_limit: 50.0  # largest acceleration commanded by the feedback [rad/s^2]
+    # damping: 0.0          # while there is no reference [N m s/rad]
+    # torque_change: 5.0    # largest rate of torque change after new parameters [N m/s]
+    # gravity_factor: 3.0   # largest accepted ratio of new to exported gravity torques
+    # payload_body: {last}
+    # payload_position: [0.0, 0.0, 0.0]  # origin of the sensor frame in payload_body [m]
+    # payload_rotation: [1, 0, 0, 0, 1, 0, 0, 0, 1]  # of the sensor frame, by rows
 motion_guard:
   ros__parameters:
     joints: {joints}
-    command_interfaces: [position]
+    command_interfaces: [position]  # with downstream: position, velocity, acceleration
+    # downstream: ""         # controller that receives the commands, such as torque_controller
+    # deviation: 0.1         # largest tracking error [rad]
+    # executor_timeout: 0.2  # longest time without ~/heartbeat [s]
+    # wrench_topic: ""       # if given: brake when it is silent for wrench_timeout (0.1 s)
     limits:
       lower: {lower}
       upper: {upper}
       {velocities}
-      # acceleration: one a joint; descriptions have none, and the guard asks for them
+      # acceleration:  # required, one value for each joint [rad/s^2]; a URDF has none
 """
 
 
