@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from sysid_cli.app import console, copy_json, errors, example, group, remark
-from sysid_cli.settings import JsonPathOption
-from sysid_cli.tables import print_table
+from sysid_cli.app import console, copy_json, errors, group, remark
+from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.tables import print_rows
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ def require_bag(path: Path) -> None:
         )
 
 
-@bag.command(epilog=example("sysid bag info recording.mcap"))
-def info(path: PathArgument, json_out: JsonPathOption = "") -> None:
+@command(bag, example="sysid bag info recording.mcap")
+def info(*, path: PathArgument, json_out: JsonPathOption = "") -> None:
     """List topics, message counts, rates, notes of the logger, and damage."""
     require_bag(path)
     from sysid_core.signals.bags import open_bag
@@ -73,12 +72,13 @@ def info(path: PathArgument, json_out: JsonPathOption = "") -> None:
         _show_info(stored)
 
 
-@bag.command(epilog=example("sysid bag recover truncated.mcap repaired"))
-def recover(
-    path: PathArgument,
-    out: Annotated[Path, typer.Argument(help="Folder to create for the repaired bag.")],
-) -> None:
-    """Write all readable messages of a damaged bag to a new bag with index and metadata."""
+@command(bag, example="sysid bag recover truncated.mcap repaired")
+def recover(*, path: PathArgument, out: Path) -> None:
+    """Write all readable messages of a damaged bag to a new bag with index and metadata.
+
+    Args:
+        out: Folder to create for the repaired bag.
+    """
     require_bag(path)
     from sysid_core.signals.bags import open_bag, recover_bag
 
@@ -98,17 +98,16 @@ def recover(
 
 
 def _show_info(stored: StoredBag) -> None:
-    table = Table(box=None, title=f"{stored.count} messages over {stored.seconds:.1f} s")
-    for column in ("topic", "type", "messages", "Hz"):
-        table.add_column(column, justify="right" if column in ("messages", "Hz") else "left")
-    for topic in stored.topics:
-        table.add_row(
-            topic.name,
-            topic.type,
-            str(topic.count),
-            f"{topic.rate_hz:.1f}" if topic.count > 1 else "–",
-        )
-    print_table(table)
+    print_rows(
+        ("topic", "type", "messages", "Hz"),
+        (
+            (t.name, t.type, str(t.count), f"{t.rate_hz:.1f}" if t.count > 1 else "–")
+            for t in stored.topics
+        ),
+        left=("type",),
+        box=None,
+        title=f"{stored.count} messages over {stored.seconds:.1f} s",
+    )
     for key, value in stored.custom_data.items():
         console.print(f"{key}: {value}", soft_wrap=True)
     for sentence in stored.damage:
@@ -117,14 +116,19 @@ def _show_info(stored: StoredBag) -> None:
         remark("what to do:", "`sysid bag recover` repairs the bag.", "bold")
 
 
-@bag.command(epilog=example("sysid bag export recording.mcap recording.csv"))
+@command(bag, example="sysid bag export recording.mcap recording.csv")
 def export(
+    *,
     path: PathArgument,
-    out: Annotated[Path, typer.Argument(help="File that ends in .npz, .csv or .parquet.")],
+    out: Path,
     joint_topic: JointTopicOption = "",
     wrench_topic: WrenchTopicOption = "",
 ) -> None:
-    """Export joint states and wrenches as a table (NPZ, CSV, Parquet)."""
+    """Export joint states and wrenches as a table (NPZ, CSV, Parquet).
+
+    Args:
+        out: File that ends in .npz, .csv or .parquet.
+    """
     require_bag(path)
     from sysid_core.signals import export_recording
     from sysid_core.signals.bags import read_bag

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sysid_cli.app import console, copy_json, errors, example
+from sysid_cli.app import console, copy_json, errors
 from sysid_cli.bag import (
     JointTopicOption,
     PathArgument,
@@ -19,7 +19,7 @@ from sysid_cli.bag import (
     bag,
     require_bag,
 )
-from sysid_cli.settings import BagRobotOption, EffortKindOption, JsonPathOption
+from sysid_cli.settings import BagRobotOption, EffortKindOption, JsonPathOption, command
 from sysid_cli.tables import print_table
 from sysid_core.errors import SignalError, SysIdError
 
@@ -125,19 +125,16 @@ def _uses_table(uses: Sequence[Use]) -> Table:
 USES = ("arm", "payload", "sequential", "closed-chain")
 
 
-@bag.command(epilog=example("sysid bag check recording.mcap"))
+@command(bag, example="sysid bag check recording.mcap")
 def check(
+    *,
     path: PathArgument,
     joint_topic: JointTopicOption = "",
     wrench_topic: WrenchTopicOption = "",
     effort_kind: EffortKindOption = "",
     robot: BagRobotOption = "",
-    sensor_frame: Annotated[
-        str, typer.Option(help="Frame of the force-torque sensor; default: the wrench's.")
-    ] = "",
-    loops: Annotated[
-        str, typer.Option(help="Loops file of a closed chain, or a reference robot with loops.")
-    ] = "",
+    sensor_frame: str = "",
+    loops: str = "",
     use: Annotated[
         str,
         typer.Option(
@@ -150,6 +147,10 @@ def check(
 
     Exit status 0 if the recording is suitable for the use given by --for (or for any use), 1 if it
     is not, 3 if this cannot be judged.
+
+    Args:
+        sensor_frame: Frame of the force-torque sensor; default: the wrench's.
+        loops: Loops file of a closed chain, or a reference robot with loops.
     """
     require_bag(path)
     from sysid_core.diagnosis import UseJudge

@@ -5,33 +5,28 @@ robots.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
-from rich.table import Table
 
-from sysid_cli.app import app, console, example, require_folder
+from sysid_cli.app import app, console, require_folder
 from sysid_cli.settings import (
     ClusterOption,
     MemoryOption,
+    PathOption,
     ResumeOption,
     WorkersOption,
+    command,
     progress_shown,
 )
+from sysid_cli.tables import print_rows
 
 
-@app.command(epilog=example("sysid bench --data recordings --out results/bench"))
+@command(app, example="sysid bench --data recordings --out results/bench")
 def bench(
-    data: Annotated[Path, typer.Option(help="Folder with the recordings (not shipped).")],
-    out: Annotated[Path, typer.Option(help="Folder for rows (Parquet), table and page.")],
-    recipe: Annotated[
-        list[str] | None,
-        typer.Option(help="Name of a recipe, or a YAML file; may be repeated; default: all."),
-    ] = None,
-    peers: Annotated[
-        bool, typer.Option(help="Also run figaroh and mujoco.sysid, if installed.")
-    ] = True,
+    *,
+    data: PathOption,
+    out: PathOption,
+    recipe: list[str] | None = None,
+    peers: bool = True,
     workers: WorkersOption = 0,
     cluster: ClusterOption = "",
     memory: MemoryOption = "3GiB",
@@ -41,6 +36,12 @@ def bench(
 
     Missing recordings are skipped, and their source is printed. Exit status 3 if no recording was
     found.
+
+    Args:
+        data: Folder with the recordings (not shipped).
+        out: Folder for rows (Parquet), table and page.
+        recipe: Name of a recipe, or a YAML file; may be repeated; default: all.
+        peers: Also run figaroh and mujoco.sysid, if installed.
     """
     from sysid_fleet.batch import Engine
     from sysid_studies.bench import run_bench
@@ -50,12 +51,7 @@ def bench(
         found = run_bench(
             recipe or [], data, out, engine, peers=peers, resume=resume, shown=progress_shown
         )
-    table = Table(title="held-out errors of the defaults")
-    for k, column in enumerate(found.columns):
-        table.add_column(column, justify="right" if k else "left", no_wrap=k == 0)
-    for row in found.rows:
-        table.add_row(*row)
-    console.print(table)
+    print_rows(found.columns, found.rows, title="held-out errors of the defaults")
     for line in found.lines:
         console.print(f"· {line}", highlight=False, soft_wrap=True)
     console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)

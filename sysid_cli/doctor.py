@@ -12,13 +12,13 @@ import sys
 from dataclasses import asdict, dataclass
 from importlib import util
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from sysid_cli.app import app, console, copy_json, example, remark
-from sysid_cli.settings import JsonPathOption
-from sysid_cli.tables import print_table
+from sysid_cli.app import app, console, copy_json, remark
+from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.tables import print_rows
 from sysid_core.errors import SysIdError
 
 DISTRIBUTION = "robot_sysid"
@@ -269,16 +269,14 @@ def _compilers() -> str:
     return f" First install {' and '.join(missing)}." if missing else ""
 
 
-@app.command(epilog=example("sysid doctor --offline"))
-def doctor(
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Skip the checks of ROS, for offline work.")
-    ] = False,
-    json_path: JsonPathOption = "",
-) -> None:
+@command(app, example="sysid doctor --offline")
+def doctor(*, offline: bool = False, json_path: JsonPathOption = "") -> None:
     """Check the installation, ROS 2 and DDS, and print a remedy for each missing part.
 
     Exit status 1 if a required part is missing.
+
+    Args:
+        offline: Skip the checks of ROS, for offline work.
     """
     checks = [check_python(), *check_packages(), check_solver(), check_robots()]
     without_ros = all(check.ok for check in checks if check.required)
@@ -296,19 +294,13 @@ def doctor(
 
 
 def _show(checks: list[Check], healthy: bool, without_ros: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None)
-    for column in ("", "what", "found"):
-        table.add_column(column)
-    for check in checks:
-        word, style = (
-            ("ok", "green") if check.ok else ("no", "red") if check.required else ("–", "yellow")
-        )
-        mark = Text(word, style)
-        table.add_row(mark, check.name, check.found)
-    print_table(table)
+    marks = {True: Text("ok", "green"), False: Text("no", "red"), None: Text("–", "yellow")}
+    print_rows(
+        ("", "what", "found"),
+        ((marks[c.ok or (False if c.required else None)], c.name, c.found) for c in checks),
+        left=("what", "found"),
+        box=None,
+    )
     for check in checks:
         if not check.ok:
             remark(f"{check.name}:", check.remedy, "bold")

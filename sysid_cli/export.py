@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sysid_cli.app import app, console, errors, example, require_folder, tick
+from sysid_cli.app import app, console, errors, require_folder, tick
 from sysid_cli.progress import shown_by
+from sysid_cli.settings import PathOption, command
 from sysid_cli.tables import print_exports
 from sysid_core import workflows
 from sysid_core.errors import ModelError
@@ -19,31 +20,29 @@ if TYPE_CHECKING:
     from sysid_core.export import Target
 
 
-@app.command(epilog=example("sysid export results/ur5 --to mjcf,c --out exports/ur5"))
+@command(app, example="sysid export results/ur5 --to mjcf,c --out exports/ur5")
 def export(
-    result: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="Result folder of `sysid identify`.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the files and proof.json.")],
-    to: Annotated[
-        str,
-        typer.Option(help="Targets, separated by commas: urdf, mjcf, sdf, usd, c, ros2_control."),
-    ] = "urdf,mjcf,c",
-    payload: Annotated[
-        Path | None, typer.Option(help="Payload of the robot: result folder of `sysid payload`.")
-    ] = None,
-    payload_frame: Annotated[
-        str, typer.Option(help="Frame in which the payload was weighed: its sensor frame.")
-    ] = "",
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
-    ] = None,
+    *,
+    result: Annotated[Path, typer.Argument(metavar="RESULT")],
+    out: PathOption,
+    to: str = "urdf,mjcf,c",
+    payload: Path | None = None,
+    payload_frame: str = "",
+    data: Path | None = None,
 ) -> None:
     """Export an identified robot to simulators and controllers, and check the torques of each file.
 
     Friction is fitted again with the terms of each target. The output compares the error of each
     file with that of the identified model, and `sysid verify OUT/proof.json` repeats the comparison.
     Exit status 1 if the torques of a file differ from those of the model.
+
+    Args:
+        result: Result folder of `sysid identify`.
+        out: Folder for the files and proof.json.
+        to: Targets, separated by commas: urdf, mjcf, sdf, usd, c, ros2_control.
+        payload: Payload of the robot: result folder of `sysid payload`.
+        payload_frame: Frame in which the payload was weighed: its sensor frame.
+        data: Folder with the recordings, if they were moved.
     """
     from sysid_core.export import Carried
     from sysid_core.report import loss_sentence

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, example, group, require_folder
+from sysid_cli.app import console, group, require_folder
 from sysid_cli.settings import (
     ClusterOption,
     MemoryOption,
     ResumeOption,
     WorkersOption,
+    command,
     progress_shown,
 )
 
@@ -33,16 +34,10 @@ RegistryOption = Annotated[
 OutOption = Annotated[Path, typer.Option(help="Folder for rows (Parquet), alarms and page.")]
 
 
-@fleet.command(
-    epilog=example("sysid fleet identify nights/ --registry fleet.yaml --out results/fleet")
-)
+@command(fleet, example="sysid fleet identify nights/ --registry fleet.yaml --out results/fleet")
 def identify(
-    recordings: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="BAGS...", help="Bags, folders, patterns, or addresses such as s3://bucket/x."
-        ),
-    ],
+    *,
+    recordings: Annotated[list[str], typer.Argument(metavar="BAGS...")],
     registry: RegistryOption,
     out: OutOption,
     workers: WorkersOption = 0,
@@ -53,6 +48,9 @@ def identify(
     """Estimate friction, load and sensor bias from every recording, and report lasting changes.
 
     Exit status 1 if there are alarms, 3 if there are too few recordings to judge.
+
+    Args:
+        recordings: Bags, folders, patterns, or addresses such as s3://bucket/x.
     """
     from sysid_fleet import identify_fleet, load_registry, write_state
     from sysid_fleet.batch import Engine, Rows
@@ -68,24 +66,25 @@ def identify(
     raise typer.Exit(_say(write_state(rows, known, out), out))
 
 
-@fleet.command(epilog=example("sysid fleet watch nights/ --registry fleet.yaml --out fleet"))
+@command(fleet, example="sysid fleet watch nights/ --registry fleet.yaml --out fleet")
 def watch(
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="Folder or address to be monitored.")
-    ],
+    *,
+    folder: Annotated[str, typer.Argument(metavar="DIR")],
     registry: RegistryOption,
     out: OutOption,
-    every: Annotated[
-        float, typer.Option(min=0.1, help="Time between two checks of the folder [s].")
-    ] = 60.0,
-    looks: Annotated[
-        int, typer.Option(min=0, help="Number of checks of the folder; 0: until Ctrl-C.")
-    ] = 0,
+    every: Annotated[float, typer.Option(min=0.1)] = 60.0,
+    looks: Annotated[int, typer.Option(min=0)] = 0,
     workers: WorkersOption = 1,
     cluster: ClusterOption = "",
     memory: MemoryOption = "2GiB",
 ) -> None:
-    """Monitor a folder: identify each new recording once it is complete, and update the page."""
+    """Monitor a folder: identify each new recording once it is complete, and update the page.
+
+    Args:
+        folder: Folder or address to be monitored.
+        every: Time between two checks of the folder [s].
+        looks: Number of checks of the folder; 0: until Ctrl-C.
+    """
     from sysid_fleet import load_registry, watch_fleet, write_state
     from sysid_fleet.batch import Engine, Rows
 

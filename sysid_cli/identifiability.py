@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import app, console, copy_json, errors, example, remark
-from sysid_cli.settings import JsonPathOption, MountOption
+from sysid_cli.app import app, console, copy_json, errors, remark
+from sysid_cli.settings import JsonPathOption, MountOption, command
 from sysid_cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 
@@ -19,45 +19,36 @@ if TYPE_CHECKING:
     from sysid_core.robot import RobotModel, Rotor
 
 
-@app.command(epilog=example("sysid identifiability ur5 --html results/ur5_identifiability.html"))
+@command(app, example="sysid identifiability ur5 --html results/ur5_identifiability.html")
 def identifiability(
-    robot: Annotated[
-        str,
-        typer.Argument(
-            help="URDF file, reference robot (puma560, scara, cheetah3-leg, stanford, tx40, own-leg,"
-            " two-link-parallel, two-link-perpendicular), or a robot of example-robot-data."
-        ),
-    ],
-    floating_base: Annotated[
-        bool, typer.Option("--floating-base", help="Floating base: the base link moves freely.")
-    ] = False,
-    gravity: Annotated[
-        tuple[float, float, float] | None,
-        typer.Option(
-            metavar="X Y Z", help="Gravity in the base frame [m/s²]; default: that of the robot."
-        ),
-    ] = None,
+    *,
+    robot: Annotated[str, typer.Argument()],
+    floating_base: bool = False,
+    gravity: Annotated[tuple[float, float, float] | None, typer.Option(metavar="X Y Z")] = None,
     mount: MountOption = "",
-    no_gravity: Annotated[bool, typer.Option("--no-gravity", help="Without gravity.")] = False,
-    static: Annotated[bool, typer.Option("--static", help="Static postures only.")] = False,
-    rotors: Annotated[
-        Path | None,
-        typer.Option(
-            help="YAML: rotors: [{joint, ratio, axis, position}]. Default: those of the reference"
-            " robot, or of the URDF's transmissions."
-        ),
-    ] = None,
-    mimic: Annotated[
-        str,
-        typer.Option(help="Mimic joints: 'coupled' to their leaders, or 'independent' joints."),
-    ] = "coupled",
-    every: Annotated[bool, typer.Option("--all", help="Print all combinations.")] = False,
+    no_gravity: bool = False,
+    static: bool = False,
+    rotors: Path | None = None,
+    mimic: str = "coupled",
+    every: Annotated[bool, typer.Option("--all")] = False,
     json_path: JsonPathOption = "",
-    html_path: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page.")
-    ] = None,
+    html_path: Annotated[Path | None, typer.Option("--html", metavar="FILE")] = None,
 ) -> None:
-    """Compute exactly which inertial parameters of a robot are identifiable."""
+    """Compute exactly which inertial parameters of a robot are identifiable.
+
+    Args:
+        robot: URDF file, reference robot (puma560, scara, cheetah3-leg, stanford, tx40,
+            own-leg, two-link-parallel, two-link-perpendicular), or a robot of example-robot-data.
+        floating_base: Floating base: the base link moves freely.
+        gravity: Gravity in the base frame [m/s²]; default: that of the robot.
+        no_gravity: Without gravity.
+        static: Static postures only.
+        rotors: YAML: rotors: [{joint, ratio, axis, position}]. Default: those of the reference
+            robot, or of the URDF's transmissions.
+        mimic: Mimic joints: 'coupled' to their leaders, or 'independent' joints.
+        every: Print all combinations.
+        html_path: Write an HTML page.
+    """
     from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.report import identifiability_report, save_and_list
     from sysid_core.robot import load_robot

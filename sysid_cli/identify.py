@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from sysid_cli.app import app, console, copy_json, errors, example, remark, require_folder, tick
+from sysid_cli.app import app, console, copy_json, errors, remark, require_folder, tick
 from sysid_cli.export import export_targets
 from sysid_cli.progress import shown_by
-from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.files import json_text, write_json
@@ -32,84 +31,73 @@ if TYPE_CHECKING:
     from sysid_core.workflows import IdentifiedArm, ValidatedArm
 
 
-@dataclass(frozen=True, kw_only=True)
-class IdentifyOptions:
-    """Options of `sysid identify`."""
-
-    settings: IdentifySettings
-    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
-    to: Annotated[
-        str,
-        typer.Option(
-            help="Further formats, as in `sysid export`; the files are written to OUT/exports."
-        ),
-    ] = ""
-    json_path: JsonPathOption = ""
-
-
 @command(
     app,
     example="sysid identify examples/ur5/train.csv --robot ur5 --columns examples/ur5/columns.yaml --validate examples/ur5/validate.csv --out results/ur5",
 )
-def identify(options: IdentifyOptions) -> None:
-    """Identify inertial, friction and drive parameters of a robot from recorded motion."""
-    require_folder(options.out)
+def identify(
+    *, settings: IdentifySettings, out: PathOption, to: str = "", json_path: JsonPathOption = ""
+) -> None:
+    """Identify inertial, friction and drive parameters of a robot from recorded motion.
+
+    Args:
+        out: Folder for estimate, result and report.
+        to: Further formats, as in `sysid export`; the files are written to OUT/exports.
+    """
+    require_folder(out)
     with errors.status("reading recordings") as status:
-        targets = export_targets(options.to) if options.to else []
-        found = workflows.identify(options.settings, shown_by(status))
-        if targets and (found.verdict.ok or options.settings.force):
-            found = found.exported(options.out, targets)
-        files = found.write(options.out)
+        targets = export_targets(to) if to else []
+        found = workflows.identify(settings, shown_by(status))
+        if targets and (found.verdict.ok or settings.force):
+            found = found.exported(out, targets)
+        files = found.write(out)
     print_remarks(found)
-    text = (options.out / "result.json").read_text(encoding="utf-8")
-    if not copy_json(text, options.json_path):
+    text = (out / "result.json").read_text(encoding="utf-8")
+    if not copy_json(text, json_path):
         print_identified(found)
-        written = f"written to {options.out}: {', '.join(files)}"
+        written = f"written to {out}: {', '.join(files)}"
         print_line(written)
     raise typer.Exit(found.verdict.exit_status)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValidateOptions:
-    """Options of `sysid validate`."""
-
-    settings: ValidateSettings
-    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None
-    json_path: JsonPathOption = ""
 
 
 @command(
     app,
     example="sysid validate results/ur5 examples/ur5/validate.csv --robot ur5 --columns examples/ur5/columns.yaml",
 )
-def validate(options: ValidateOptions) -> None:
-    """Predict the efforts of recordings with an identified robot, and compare with the measurements."""
+def validate(
+    *, settings: ValidateSettings, out: Path | None = None, json_path: JsonPathOption = ""
+) -> None:
+    """Predict the efforts of recordings with an identified robot, and compare with the measurements.
+
+    Args:
+        out: Folder for validation.json and .html.
+    """
     with errors.status("predicting efforts") as status:
-        found = workflows.validate(options.settings, shown_by(status))
-        if options.out is not None:
-            found.write(options.out)
-    if not copy_json(json_text(found.to_dict()), options.json_path):
+        found = workflows.validate(settings, shown_by(status))
+        if out is not None:
+            found.write(out)
+    if not copy_json(json_text(found.to_dict()), json_path):
         print_validated(found)
     raise typer.Exit(found.verdict.exit_status)
 
 
-@app.command(epilog=example("sysid certify results/ur5 --out certificate.json"))
+@command(app, example="sysid certify results/ur5 --out certificate.json")
 def certify(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Result folder of `sysid identify`.")
-    ],
-    robot_id: Annotated[str, typer.Option(help="Serial number or name of the robot.")] = "",
-    as_found: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Result folder of an earlier identification, for the errors as found; default: the URDF.",
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Default: DIR/certificate.json.")] = None,
+    *,
+    folder: Annotated[Path, typer.Argument(metavar="DIR")],
+    robot_id: str = "",
+    as_found: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
+    out: Path | None = None,
 ) -> None:
     """Repeat an identification, and write a certificate: errors as found and as left,
     uncertainty budget, hashes of data and model, versions.
+
+    Args:
+        folder: Result folder of `sysid identify`.
+        robot_id: Serial number or name of the robot.
+        as_found: Result folder of an earlier identification, for the errors as found; default:
+            the URDF.
+        out: Default: DIR/certificate.json.
     """
     with errors.status("repeating the identification") as status:
         content = workflows.certify(
@@ -128,20 +116,17 @@ def certify(
     console.print(f"written: {path}", soft_wrap=True)
 
 
-@app.command(epilog=example("sysid verify certificate.json --data recordings"))
-def verify(
-    certificate: Annotated[
-        Path, typer.Argument(help="File from `sysid certify` or `sysid export`.")
-    ],
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
-    ] = None,
-) -> None:
+@command(app, example="sysid verify certificate.json --data recordings")
+def verify(*, certificate: Path, data: Path | None = None) -> None:
     """Verify a certificate, or the `proof.json` of an export.
 
     The hashes of all files are compared, and all numbers are computed again from the data. Exit
     status 1 if a hash or a number differs. This shows that the numbers follow from the data, not
     who issued the file: to show that too, sign it with a tool of your own (`gpg --detach-sign`).
+
+    Args:
+        certificate: File from `sysid certify` or `sysid export`.
+        data: Folder with the recordings, if they were moved.
     """
     with errors.status("computing the numbers again") as status:
         checks = workflows.verify(certificate, data=data, progress=shown_by(status))

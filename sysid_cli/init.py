@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import app, console, example, remark, require_folder
+from sysid_cli.app import app, console, remark, require_folder
+from sysid_cli.settings import command
 from sysid_core.errors import SignalError
 from sysid_core.files import write_text
 
@@ -22,33 +23,30 @@ _DRIVERS = ("ur", "franka", "xarm", "servos")
 _OPEN = '"?"'  # what a person has to fill in
 
 
-@app.command(epilog=example("sysid init log.csv --robot robot.urdf --effort-kind motor_current"))
+@command(app, example="sysid init log.csv --robot robot.urdf --effort-kind motor_current")
 def init(
-    recording: Annotated[
-        Path | None,
-        typer.Argument(help="Recording to be identified: table (CSV), rosbag2 folder or dataset."),
-    ] = None,
-    robot: Annotated[
-        str, typer.Option(help="URDF file, reference robot, or a robot of example-robot-data.")
-    ] = "",
-    driver: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Driver of a real robot: ur, franka, xarm, or servos for position servos.",
-        ),
-    ] = "",
+    *,
+    recording: Annotated[Path | None, typer.Argument()] = None,
+    robot: str = "",
+    driver: Annotated[str, typer.Option(metavar="NAME")] = "",
     effort_kind: Annotated[
         str, typer.Option(metavar="KIND", help=f"Kind of the efforts: {', '.join(_KINDS)}.")
     ] = "",
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    out: Path = Path(),
+    force: bool = False,
 ) -> None:
     """Write a commented column map for a recording, or a bringup file for a driver.
 
     Joint names, units, rates and the order of columns are determined from the recording. The kind
     of the efforts must be declared. Position servos (--driver servos) need no efforts. The last
     lines of the output list the missing entries and the next command.
+
+    Args:
+        recording: Recording to be identified: table (CSV), rosbag2 folder or dataset.
+        robot: URDF file, reference robot, or a robot of example-robot-data.
+        driver: Driver of a real robot: ur, franka, xarm, or servos for position servos.
+        out: Folder for the files.
+        force: Overwrite existing files.
     """
     if recording is None and not driver and sys.stdin.isatty():
         given = typer.prompt(f"Recording (table or bag), or driver ({', '.join(_DRIVERS)})")

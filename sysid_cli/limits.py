@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sysid_cli.app import console, example, group
+from sysid_cli.app import console, group
+from sysid_cli.settings import command
 from sysid_core.errors import ExcitationError
 from sysid_core.files import write_text
 
@@ -20,26 +21,28 @@ limits = group(
 )
 
 
-@limits.command(epilog=example("sysid limits init robot.urdf --tcp-frame tool0 --out limits.yaml"))
+@command(limits, example="sysid limits init robot.urdf --tcp-frame tool0 --out limits.yaml")
 def init(
-    robot: Annotated[
-        str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
-    ],
-    out: Annotated[Path, typer.Option(help="File to write (YAML).")] = Path("limits.yaml"),
-    tcp_frame: Annotated[
-        str, typer.Option(metavar="LINK", help="Link whose speed is limited.")
-    ] = "",
-    tcp_speed: Annotated[float, typer.Option(min=0.001, help="TCP speed limit [m/s].")] = 0.25,
-    srdf: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="MoveIt's SRDF: pairs of links that may touch."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    *,
+    robot: Annotated[str, typer.Argument()],
+    out: Path = Path("limits.yaml"),
+    tcp_frame: Annotated[str, typer.Option(metavar="LINK")] = "",
+    tcp_speed: Annotated[float, typer.Option(min=0.001)] = 0.25,
+    srdf: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    force: bool = False,
 ) -> None:
     """Write the motion limits of a robot from its URDF and the values published by its vendor.
 
     Check the file before use: values that the URDF lacks are cautious defaults. Add the cell
     (ground, workspace, planes, obstacles).
+
+    Args:
+        robot: URDF file, reference robot, or a robot of example-robot-data.
+        out: File to write (YAML).
+        tcp_frame: Link whose speed is limited.
+        tcp_speed: TCP speed limit [m/s].
+        srdf: MoveIt's SRDF: pairs of links that may touch.
+        force: Overwrite an existing file.
     """
 
     from sysid_core.planning import MotionLimits, limits_text

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sysid_cli.app import app, console, example, group
+from sysid_cli.app import app, console, group
 from sysid_cli.bag import PathArgument, bag
+from sysid_cli.settings import command
 from sysid_core.errors import SysIdError
 
 
@@ -38,22 +39,26 @@ def ros_module(name: str) -> Any:
         ) from err
 
 
-@app.command(epilog=example("sysid up demo --scenario arm"))
+@command(app, example="sysid up demo --scenario arm")
 def up(
-    graph: Annotated[str, typer.Argument(help="demo (simulated robot) or bringup (real robot).")],
-    scenario: Annotated[
-        str, typer.Option(help="Scenario of the demo: payload, sequential, arm or leg.")
-    ] = "payload",
-    out: Annotated[Path, typer.Option(help="Folder for bag, report and logs.")] = Path(
-        "results/demo"
-    ),
-    config: Annotated[
-        Path | None, typer.Option(help="Bringup file of the robot, see config/bringup_*.yaml.")
-    ] = None,
-    namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
-    fast: Annotated[bool, typer.Option(help="Use a shorter motion.")] = False,
+    *,
+    graph: Annotated[str, typer.Argument()],
+    scenario: str = "payload",
+    out: Path = Path("results/demo"),
+    config: Path | None = None,
+    namespace: str = "",
+    fast: Annotated[bool, typer.Option("--fast/--no-fast")] = False,
 ) -> None:
-    """Start the nodes. `demo` runs a complete identification on a simulated robot."""
+    """Start the nodes. `demo` runs a complete identification on a simulated robot.
+
+    Args:
+        graph: demo (simulated robot) or bringup (real robot).
+        scenario: Scenario of the demo: payload, sequential, arm or leg.
+        out: Folder for bag, report and logs.
+        config: Bringup file of the robot, see config/bringup_*.yaml.
+        namespace: Namespace of all nodes.
+        fast: Use a shorter motion.
+    """
     if graph == "demo":
         status = ros_module("sysid_demos.run").run(scenario, out, namespace=namespace, fast=fast)
     elif graph == "bringup":
@@ -63,41 +68,35 @@ def up(
     raise typer.Exit(status)
 
 
-@app.command(epilog=example("sysid run config/bringup_ur.yaml plan --out results/run"))
+@command(app, example="sysid run config/bringup_ur.yaml plan --out results/run")
 def run(
-    config: Annotated[Path, typer.Argument(help="Bringup file, see config/bringup_*.yaml.")],
-    plan: Annotated[Path, typer.Argument(help="Trajectory, or result folder of `sysid plan`.")],
-    out: Annotated[Path, typer.Option(help="New folder for bag, results and logs.")] = Path(
-        "results/run"
-    ),
-    namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
-    slow: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=1.0, help="Speed of a first pass relative to the plan; 0: no first pass."
-        ),
-    ] = 0.3,
-    method: Annotated[
-        str,
-        typer.Option(help="Estimation method for plans of a whole arm, as in `sysid identify`."),
-    ] = "lmi",
-    calibration: Annotated[
-        Path | None, typer.Option(help="Stored calibration of the sensor, for plans without tare.")
-    ] = None,
-    until: Annotated[
-        str,
-        typer.Option(
-            help="Stop the motion smoothly when 'mass', 'com' or 'inertia' of the payload is determined."
-        ),
-    ] = "",
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask for confirmation before the robot moves.")
-    ] = False,
+    *,
+    config: Path,
+    plan: Path,
+    out: Path = Path("results/run"),
+    namespace: str = "",
+    slow: Annotated[float, typer.Option(min=0.0, max=1.0)] = 0.3,
+    method: str = "lmi",
+    calibration: Path | None = None,
+    until: str = "",
+    yes: bool = False,
 ) -> None:
     """Execute a plan: check it, play it slowly, then record it at full speed; weigh or identify.
 
     The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops
     the robot smoothly.
+
+    Args:
+        config: Bringup file, see config/bringup_*.yaml.
+        plan: Trajectory, or result folder of `sysid plan`.
+        out: New folder for bag, results and logs.
+        namespace: Namespace of all nodes.
+        slow: Speed of a first pass relative to the plan; 0: no first pass.
+        method: Estimation method for plans of a whole arm, as in `sysid identify`.
+        calibration: Stored calibration of the sensor, for plans without tare.
+        until: Stop the motion smoothly when 'mass', 'com' or 'inertia' of the payload is
+            determined.
+        yes: Do not ask for confirmation before the robot moves.
     """
     module = ros_module("sysid_nodes.bringup")
     if out.exists() and any(out.iterdir()):
@@ -119,15 +118,16 @@ def run(
     )
 
 
-@app.command(epilog=example("sysid watch --seconds 60"))
-def watch(
-    namespace: Annotated[str, typer.Option(help="Namespace of the nodes.")] = "",
-    seconds: Annotated[float, typer.Option(min=0.0, help="Duration [s]; 0: until Ctrl-C.")] = 0.0,
-) -> None:
+@command(app, example="sysid watch --seconds 60")
+def watch(*, namespace: str = "", seconds: Annotated[float, typer.Option(min=0.0)] = 0.0) -> None:
     """Show nodes, topics, motion, payload and parameters of the running nodes in the terminal.
 
     Example: `sysid watch --namespace left`. Exit status 1 if no node is running or one reports an
     error.
+
+    Args:
+        namespace: Namespace of the nodes.
+        seconds: Duration [s]; 0: until Ctrl-C.
     """
     show = ros_module("sysid_monitor.watch").watch
     raise typer.Exit(show(namespace, seconds or float("inf")))
@@ -141,43 +141,51 @@ robot = group(
 )
 
 
-@robot.command(epilog=example("sysid robot save robot.urdf"))
+@command(robot, example="sysid robot save robot.urdf")
 def save(
-    path: Annotated[Path, typer.Argument(help="URDF file to write.")],
-    topic: Annotated[
-        str, typer.Option(help="Topic of the robot description (latched).")
-    ] = "robot_description",
-    namespace: Annotated[str, typer.Option(help="Namespace of a relative topic.")] = "",
-    timeout: Annotated[float, typer.Option(min=0.1, help="Timeout [s].")] = 10.0,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    *,
+    path: Path,
+    topic: str = "robot_description",
+    namespace: str = "",
+    timeout: Annotated[float, typer.Option(min=0.1)] = 10.0,
+    force: bool = False,
 ) -> None:
-    """Save the published robot description as a URDF file, and print its hash."""
+    """Save the published robot description as a URDF file, and print its hash.
+
+    Args:
+        path: URDF file to write.
+        topic: Topic of the robot description (latched).
+        namespace: Namespace of a relative topic.
+        timeout: Timeout [s].
+        force: Overwrite an existing file.
+    """
     module = ros_module("sysid_nodes.client")
     raise typer.Exit(
         module.save_robot(path, topic=topic, namespace=namespace, timeout_s=timeout, force=force)
     )
 
 
-@bag.command(epilog=example("sysid bag replay recording.mcap --rate 2 --clock"))
+@command(bag, example="sysid bag replay recording.mcap --rate 2 --clock")
 def replay(
+    *,
     path: PathArgument,
-    rate: Annotated[
-        float, typer.Option(min=0.01, max=1000.0, help="Replay rate, relative to real time.")
-    ] = 1.0,
-    start: Annotated[
-        float, typer.Option(min=0.0, help="Start of the replay, from the start of the bag [s].")
-    ] = 0.0,
-    loop: Annotated[bool, typer.Option("--loop", help="Repeat the bag.")] = False,
-    clock: Annotated[
-        bool, typer.Option("--clock", help="Publish /clock, for nodes with use_sim_time.")
-    ] = False,
-    wait: Annotated[float, typer.Option(min=0.0, help="Longest wait for subscribers [s].")] = 10.0,
-    listeners: Annotated[
-        list[str] | None,
-        typer.Option("--for", metavar="NODE", help="Wait for this node as well (repeatable)."),
-    ] = None,
+    rate: Annotated[float, typer.Option(min=0.01, max=1000.0)] = 1.0,
+    start: Annotated[float, typer.Option(min=0.0)] = 0.0,
+    loop: bool = False,
+    clock: bool = False,
+    wait: Annotated[float, typer.Option(min=0.0)] = 10.0,
+    listeners: Annotated[list[str] | None, typer.Option("--for", metavar="NODE")] = None,
 ) -> None:
-    """Publish the messages of a bag (needs ROS). Space pauses, s publishes a single message."""
+    """Publish the messages of a bag (needs ROS). Space pauses, s publishes a single message.
+
+    Args:
+        rate: Replay rate, relative to real time.
+        start: Start of the replay, from the start of the bag [s].
+        loop: Repeat the bag.
+        clock: Publish /clock, for nodes with use_sim_time.
+        wait: Longest wait for subscribers [s].
+        listeners: Wait for this node as well (repeatable).
+    """
     module = ros_module("sysid_nodes.replay")
     sent = module.replay(
         path,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, example, group
-from sysid_cli.settings import JsonPathOption
+from sysid_cli.app import console, copy_json, errors, group
+from sysid_cli.settings import JsonPathOption, command
 
 if TYPE_CHECKING:
     from sysid_core.identifiability import ConstrainedRanks
@@ -22,23 +22,25 @@ loops = group(
 )
 
 
-@loops.command("check", epilog=example("sysid loops check own-leg --html results/own_leg.html"))
+@command(loops, example="sysid loops check own-leg --html results/own_leg.html")
 def check(
-    robot: Annotated[
-        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
-    ],
-    urdf: Annotated[str, typer.Option(help="URDF, if the loops file names none.")] = "",
-    html_path: Annotated[
-        Path, typer.Option("--html", metavar="FILE", help="Report file (HTML).")
-    ] = Path("loops.html"),
+    *,
+    robot: Annotated[str, typer.Argument()],
+    urdf: str = "",
+    html_path: Annotated[Path, typer.Option("--html", metavar="FILE")] = Path("loops.html"),
     json_path: JsonPathOption = "",
-    samples: Annotated[
-        int, typer.Option(min=10, max=100_000, help="Number of random postures.")
-    ] = 300,
-    seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
+    samples: Annotated[int, typer.Option(min=10, max=100000)] = 300,
+    seed: int = 1,
 ) -> None:
     """Check in which postures the loops of a closed chain close, whether uniquely, and which
     parameters are identifiable.
+
+    Args:
+        robot: Loops file (YAML), or a reference robot with loops: own-leg.
+        urdf: URDF, if the loops file names none.
+        html_path: Report file (HTML).
+        samples: Number of random postures.
+        seed: Seed of the postures.
     """
     import numpy as np
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from sysid_cli.app import app, console, copy_json, errors, remark, require_folder
 from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_settings, print_table, print_verdict
+from sysid_cli.tables import print_rows, print_settings, print_verdict
 from sysid_core import workflows
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.files import json_text, write_json
@@ -29,69 +27,57 @@ if TYPE_CHECKING:
 _GAUGE = (0.1, 0.3)  # of a tolerance: an acceptable gauge, and one that conditionally is (AIAG)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PayloadOptions:
-    """Options of `sysid payload`."""
-
-    recording: Annotated[
-        Path | None,
-        typer.Argument(
-            help="rosbag2 folder, MCAP file, or a table (CSV, NPZ, Parquet, MAT).",
-            show_default=False,
-        ),
-    ] = None
-    settings: WeighSettings
-    repeat: Annotated[
-        Path | None,
-        typer.Option(help="Folder with recordings of one object, to measure the repeatability."),
-    ] = None
-    parts: Annotated[
-        Path | None,
-        typer.Option(help="File of known loads (YAML) to be recognised; needs --calibration."),
-    ] = None
-    expect: Annotated[str, typer.Option(help="Expected load of --parts.")] = ""
-    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")] = Path(
-        "results/payload"
-    )
-    json_path: JsonPathOption = ""
-
-
 @command(
     app,
     example="sysid payload recording.mcap --sensor-frame link_eef --shape 'box 0.2 0.3 0.05' --out results/payload",
 )
-def payload(options: PayloadOptions) -> None:
-    """Identify a payload from a wrench and joint states, or from a wrench and sensor poses."""
-    if (options.recording is None) == (options.repeat is None):
+def payload(
+    *,
+    recording: Annotated[Path | None, typer.Argument(show_default=False)] = None,
+    settings: WeighSettings,
+    repeat: Path | None = None,
+    parts: Path | None = None,
+    expect: str = "",
+    out: Path = Path("results/payload"),
+    json_path: JsonPathOption = "",
+) -> None:
+    """Identify a payload from a wrench and joint states, or from a wrench and sensor poses.
+
+    Args:
+        recording: rosbag2 folder, MCAP file, or a table (CSV, NPZ, Parquet, MAT).
+        repeat: Folder with recordings of one object, to measure the repeatability.
+        parts: File of known loads (YAML) to be recognised; needs --calibration.
+        expect: Expected load of --parts.
+        out: Folder for estimate, result and report.
+    """
+    if (recording is None) == (repeat is None):
         raise SignalError(
             "Exactly one of a recording and --repeat is needed.",
             remedy="Give a bag, or --repeat with a folder of bags.",
         )
-    if options.parts is not None and options.recording is not None:
-        which = workflows.which_part(
-            options.recording, options.settings, options.parts, options.expect
-        )
-        show_part(which, options.json_path)
+    if parts is not None and recording is not None:
+        which = workflows.which_part(recording, settings, parts, expect)
+        show_part(which, json_path)
         raise typer.Exit(which.verdict.exit_status)
-    require_folder(options.out)
+    require_folder(out)
 
     def weigh(recording: Path) -> WeighedRecording:
         with errors.status("reading recordings") as status:
-            found = workflows.weigh(recording, options.settings, shown_by(status))
+            found = workflows.weigh(recording, settings, shown_by(status))
         for sentence in found.remarks:
             remark("warning:", sentence, to=errors)
         return found
 
-    if options.repeat is not None:
-        weigh_again(options.repeat, lambda bag: weigh(bag).estimate, options.out, options.json_path)
+    if repeat is not None:
+        weigh_again(repeat, lambda bag: weigh(bag).estimate, out, json_path)
         return
-    assert options.recording is not None
-    found = weigh(options.recording)
-    found.write(options.out)
-    text = (options.out / "result.json").read_text(encoding="utf-8")
-    if not copy_json(text, options.json_path):
+    assert recording is not None
+    found = weigh(recording)
+    found.write(out)
+    text = (out / "result.json").read_text(encoding="utf-8")
+    if not copy_json(text, json_path):
         show(found)
-        console.print(f"Report: {options.out / 'report.html'}", soft_wrap=True)
+        console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
     raise typer.Exit(found.verdict.exit_status)
 
 
@@ -126,15 +112,15 @@ def show(answer: WeighedRecording) -> None:
 def _print_table(rows: Sequence[Sequence[Any]], *, known: bool) -> None:
     from sysid_core.report import cell_text, with_deviation
 
-    table = Table(title="Payload in the sensor frame, inertia about its centre of mass")
     names = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
     shown = [i for i, name in enumerate(names) if known or name not in ("truth", "error")]
-    for i in shown:
-        table.add_column(names[i], justify="right" if 2 <= i < 5 else "left")
-    for row in rows:
-        cells = [*row[:2], with_deviation(row[2], row[3]), *row[4:]]
-        table.add_row(*(cell_text(cells[i]) for i in shown))
-    print_table(table)
+    cells = ([*row[:2], with_deviation(row[2], row[3]), *row[4:]] for row in rows)
+    print_rows(
+        [names[i] for i in shown],
+        ([cell_text(row[i]) for i in shown] for row in cells),
+        left=("unit", "verdict"),
+        title="Payload in the sensor frame, inertia about its centre of mass",
+    )
 
 
 def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json_path: str) -> None:
@@ -148,9 +134,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     from sysid_core.estimation.payload_live import repeatability
 
     bags = sorted(x for x in folder.iterdir() if x.is_dir() or x.suffix in (".mcap", ".db3"))
-    table = Table(title="Repeated results for one object (sensor frame)")
-    for column in ("recording", "mass [kg]", "± sd", "com [mm]", "± sd"):
-        table.add_column(column, justify="left" if column == "recording" else "right")
+    rows: list[list[str]] = []
     estimates: dict[str, Estimate] = {}
     for bag in bags:
         try:
@@ -162,7 +146,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         p = PayloadSummary.of(estimate)
         com = " ".join(f"{1e3 * x:.2f}" for x in p.com)
         sd = " ".join(f"{1e3 * x:.2f}" for x in p.com_sd)
-        table.add_row(bag.name, f"{p.mass:.4f}", f"{p.mass_sd:.4f}", com, sd)
+        rows.append([bag.name, f"{p.mass:.4f}", f"{p.mass_sd:.4f}", com, sd])
     if len(estimates) < 2:
         raise SignalError(
             f"'{folder}' holds {len(estimates)} usable recording(s).",
@@ -181,7 +165,11 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     write_json(out / "repeatability.json", result)
     if copy_json(json_text(result), json_path):
         return
-    print_table(table)
+    print_rows(
+        ("recording", "mass [kg]", "± sd", "com [mm]", "± sd"),
+        rows,
+        title="Repeated results for one object (sensor frame)",
+    )
     com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)
     console.print(
         f"{len(estimates)} results: mass {found.mass.mean():.4f} kg, scatter"

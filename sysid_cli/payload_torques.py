@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from rich.table import Table
 
 from sysid_cli.app import app, console, copy_json, errors, require_folder
 from sysid_cli.progress import shown_by
-from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_settings, print_table, print_verdict
+from sysid_cli.settings import JsonPathOption, PathOption, command
+from sysid_cli.tables import print_rows, print_settings, print_verdict
 from sysid_core import workflows
 from sysid_core.workflows import TorqueWeighingSettings
 
@@ -22,31 +20,28 @@ if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm import LoadedArm
 
 
-@dataclass(frozen=True, kw_only=True)
-class PayloadTorquesOptions:
-    """Options of `sysid payload-torques`."""
-
-    settings: TorqueWeighingSettings
-    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
-    json_path: JsonPathOption = ""
-
-
 @command(
     app,
     "payload-torques",
     example="sysid payload-torques loaded.mcap --unloaded bare.mcap --robot robot.urdf --frame tool0 --out results/load",
 )
-def payload_torques(options: PayloadTorquesOptions) -> None:
-    """Weigh a payload by joint torques or motor currents, relative to the unloaded arm."""
-    require_folder(options.out)
+def payload_torques(
+    *, settings: TorqueWeighingSettings, out: PathOption, json_path: JsonPathOption = ""
+) -> None:
+    """Weigh a payload by joint torques or motor currents, relative to the unloaded arm.
+
+    Args:
+        out: Folder for estimate, result and report.
+    """
+    require_folder(out)
     with errors.status("reading recordings") as status:
-        found = workflows.weigh_by_torques(options.settings, shown_by(status))
-        found.write(options.out)
-    text = (options.out / "result.json").read_text(encoding="utf-8")
-    if not copy_json(text, options.json_path):
+        found = workflows.weigh_by_torques(settings, shown_by(status))
+        found.write(out)
+    text = (out / "result.json").read_text(encoding="utf-8")
+    if not copy_json(text, json_path):
         print_verdict(found.verdict)
         said = tuple(reason.text for reason in found.verdict.notable)
-        print_summary(found.fit, found.true_mass, options.out, said)
+        print_summary(found.fit, found.true_mass, out, said)
         print_settings(found.settings, found.frame)
     raise typer.Exit(found.verdict.exit_status)
 
@@ -58,12 +53,15 @@ def print_summary(
     from sysid_core.report import with_deviation
 
     estimate = fit.estimate
-    table = Table(title=f"{estimate.robot}: {estimate.method}")
-    for column in ("parameter", "value ± sd", "unit", "verdict"):
-        table.add_column(column, justify="right" if "±" in column else "left")
-    for name, x, sd, unit, verdict in estimate.rows():
-        table.add_row(name, with_deviation(float(x), float(sd)), unit, verdict.value)
-    print_table(table)
+    print_rows(
+        ("parameter", "value ± sd", "unit", "verdict"),
+        (
+            (name, with_deviation(float(x), float(sd)), unit, verdict.value)
+            for name, x, sd, unit, verdict in estimate.rows()
+        ),
+        left=("unit", "verdict"),
+        title=f"{estimate.robot}: {estimate.method}",
+    )
     if true_mass is not None:
         off = estimate.values[0] - true_mass
         console.print(

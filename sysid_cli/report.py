@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sysid_cli.app import console, example, group, require_folder
+from sysid_cli.app import console, group, require_folder
+from sysid_cli.settings import command
 from sysid_cli.tables import print_list
 
 report = group(
@@ -22,21 +23,20 @@ report = group(
 _MOST = 12
 
 
-@report.command(
-    "compare",
-    epilog=example("sysid report compare results/monday results/friday --out results/week"),
-)
+@command(report, example="sysid report compare results/monday results/friday --out results/week")
 def compare(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(help="Result folders; all are compared with the first."),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the page, report.html.")] = Path(
-        "results/comparison"
-    ),
-    every: Annotated[bool, typer.Option("--all", help="Print every parameter.")] = False,
+    *,
+    runs: Annotated[list[Path], typer.Argument()],
+    out: Path = Path("results/comparison"),
+    every: Annotated[bool, typer.Option("--all")] = False,
 ) -> None:
-    """Compare results: parameters, significance of their differences, errors, settings."""
+    """Compare results: parameters, significance of their differences, errors, settings.
+
+    Args:
+        runs: Result folders; all are compared with the first.
+        out: Folder for the page, report.html.
+        every: Print every parameter.
+    """
     from sysid_core.report import compare_runs
 
     require_folder(out)
@@ -47,13 +47,13 @@ def compare(
     console.print(f"written to {page}", highlight=False, soft_wrap=True)
 
 
-@report.command("index", epilog=example("sysid report index results"))
-def index(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder that contains reports, also in subfolders.")
-    ],
-) -> None:
-    """List all reports of a folder and its subfolders in index.html, with verdicts and results."""
+@command(report, example="sysid report index results")
+def index(*, folder: Path) -> None:
+    """List all reports of a folder and its subfolders in index.html, with verdicts and results.
+
+    Args:
+        folder: Folder that contains reports, also in subfolders.
+    """
     from sysid_core.report import write_index
 
     console.print(f"{write_index(folder)}", highlight=False, soft_wrap=True)

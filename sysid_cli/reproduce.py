@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, example, reproduce
-from sysid_cli.settings import JsonPathOption
-from sysid_cli.tables import print_table
+from sysid_cli.app import console, copy_json, errors, reproduce
+from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.tables import print_rows
 
 if TYPE_CHECKING:
     from sysid_studies import Study
@@ -19,16 +19,20 @@ if TYPE_CHECKING:
 _Html = Annotated[Path, typer.Option("--html", metavar="FILE", help="Report file (HTML).")]
 
 
-@reproduce.command("stanford", epilog=example("sysid reproduce stanford"))
+@command(reproduce, example="sysid reproduce stanford")
 def stanford(
+    *,
     html_path: _Html = Path("stanford.html"),
     json_path: JsonPathOption = "",
-    seed: Annotated[int, typer.Option(help="Seed of the motions for the final check.")] = 1992,
-    motions: Annotated[
-        int, typer.Option(min=1, help="Number of random motions for the final check.")
-    ] = 200,
+    seed: int = 1992,
+    motions: Annotated[int, typer.Option(min=1)] = 200,
 ) -> None:
-    """Repeat tables I and II of Lin: sequential identification of the Stanford arm."""
+    """Repeat tables I and II of Lin: sequential identification of the Stanford arm.
+
+    Args:
+        seed: Seed of the motions for the final check.
+        motions: Number of random motions for the final check.
+    """
     import numpy as np
 
     from sysid_studies import stanford_study
@@ -36,16 +40,18 @@ def stanford(
     _write(stanford_study(np.random.default_rng(seed), motions), html_path, json_path)
 
 
-@reproduce.command(
-    "identifiability", epilog=example("sysid reproduce identifiability --html results/table.html")
-)
+@command(reproduce, example="sysid reproduce identifiability --html results/table.html")
 def identifiability(
+    *,
     html_path: _Html = Path("identifiability.html"),
     json_path: JsonPathOption = "",
-    seed: Annotated[int, typer.Option(help="Seed of the states of the sampled regressors.")] = 2023,
+    seed: int = 2023,
 ) -> None:
     """Repeat tables 2, 4 and 5 of Wensing et al.: base parameters of PUMA 560, SCARA and Cheetah 3
     leg.
+
+    Args:
+        seed: Seed of the states of the sampled regressors.
     """
     import numpy as np
 
@@ -56,10 +62,8 @@ def identifiability(
     _write(study, html_path, json_path)
 
 
-@reproduce.command(
-    "cheetah3", epilog=example("sysid reproduce cheetah3 --html results/cheetah3.html")
-)
-def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: JsonPathOption = "") -> None:
+@command(reproduce, example="sysid reproduce cheetah3 --html results/cheetah3.html")
+def cheetah3(*, html_path: _Html = Path("cheetah3.html"), json_path: JsonPathOption = "") -> None:
     """Repeat table 6 of Wensing et al.: a leg identified with free or locked torso, tested in a
     gallop.
     """
@@ -70,21 +74,22 @@ def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: JsonPathOption
     _write(study, html_path, json_path)
 
 
-@reproduce.command(
-    "payload", epilog=example("sysid reproduce payload --html results/payload_study.html")
-)
+@command(reproduce, example="sysid reproduce payload --html results/payload_study.html")
 def payload(
-    full: Annotated[
-        bool, typer.Option("--full/--quick", help="All 640 runs and four seeds (some minutes).")
-    ] = False,
+    *,
+    full: Annotated[bool, typer.Option("--full/--quick")] = False,
     html_path: _Html = Path("payload_study.html"),
     json_path: JsonPathOption = "",
-    objects: Annotated[
-        str, typer.Option(help="Names, separated by commas; all eight if not given.")
-    ] = "",
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
+    objects: str = "",
+    workers: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
-    """Identify eight objects with every method and compare with the paper's tables."""
+    """Identify eight objects with every method and compare with the paper's tables.
+
+    Args:
+        full: All 640 runs and four seeds (some minutes).
+        objects: Names, separated by commas; all eight if not given.
+        workers: Processes; 0: one per core.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
     from sysid_studies.payload import payload_study
@@ -108,24 +113,22 @@ def payload(
     _write(study, html_path, json_path)
 
 
-@reproduce.command(
-    "constrained",
-    epilog=example("sysid reproduce constrained --seeds 3 --html results/constrained.html"),
-)
+@command(reproduce, example="sysid reproduce constrained --seeds 3 --html results/constrained.html")
 def constrained(
+    *,
     html_path: _Html = Path("constrained.html"),
     json_path: JsonPathOption = "",
-    loops: Annotated[
-        str,
-        typer.Option(help="Loops file of another mechanism, such as Digit's left leg."),
-    ] = "own-leg",
-    urdf: Annotated[
-        str, typer.Option(help="URDF of this mechanism, if the loops file names none.")
-    ] = "",
-    seeds: Annotated[int, typer.Option(min=1, help="Number of simulated robots.")] = 5,
+    loops: str = "own-leg",
+    urdf: str = "",
+    seeds: Annotated[int, typer.Option(min=1)] = 5,
 ) -> None:
     """Repeat tables I to IV of Zhang et al.: identification, prediction and tracking control of a
     leg.
+
+    Args:
+        loops: Loops file of another mechanism, such as Digit's left leg.
+        urdf: URDF of this mechanism, if the loops file names none.
+        seeds: Number of simulated robots.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -146,7 +149,6 @@ def constrained(
 
 def _write(study: Study, html_path: Path, json_path: str) -> None:
     """Write the report, and print the numbers (`--json`) or the tables."""
-    from rich.table import Table
 
     from sysid_core.report import cell_text, save_and_list
 
@@ -154,12 +156,13 @@ def _write(study: Study, html_path: Path, json_path: str) -> None:
     if copy_json(json.dumps(study.to_dict(), indent=2), json_path):
         return
     for table in study.tables:
-        shown = Table(title=table.title, caption=table.note or None)
-        for column in table.columns:
-            shown.add_column(column)
-        for row in table.rows:
-            shown.add_row(*map(cell_text, row))
-        print_table(shown)
+        print_rows(
+            table.columns,
+            (list(map(cell_text, row)) for row in table.rows),
+            left=table.columns,
+            title=table.title,
+            caption=table.note or None,
+        )
     for remark in study.remarks:
         console.print(remark, highlight=False)
     console.print(f"Report: {html_path}", highlight=False)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands whose options are the fields of a dataclass, and options that several commands share."""
+"""Commands whose options are parameters of functions, and options that several commands share."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, is_dataclass
+from copy import copy
+from dataclasses import MISSING, Field, field, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -20,6 +21,7 @@ from sysid_core.settings import attribute_docs, build_settings, own_fields
 if TYPE_CHECKING:
     from sysid_fleet.batch.run import Progress
 
+PathOption = Annotated[Path, typer.Option()]  # of a path that must be given
 RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
 BagRobotOption = Annotated[
     str, typer.Option(help="URDF file or name; default: the description in the bag.")
@@ -65,33 +67,40 @@ ClusterOption = Annotated[
 
 
 def command(
-    group: typer.Typer, name: str | None = None, *, example: str, hidden: bool = False
-) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Return a decorator that makes a command of a function with one settings dataclass.
+    group: typer.Typer, name: str | None = None, *, example: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a command of a function.
 
-    The fields of the dataclass become options and arguments, in their order. A field that is itself
-    a dataclass is replaced by its fields, so that several commands can share options.
+    The parameters of the function become options and arguments, in their order, described in `Args`
+    of its docstring. A parameter that is a dataclass is replaced by its fields, described in
+    `Attributes`, so that several commands can share options.
 
     Args:
         group: Command group to which the command is added.
         name: Name of the command; default: the name of the function.
         example: Example command line at the end of the help.
-        hidden: True to omit the command from the help of the group.
     """
 
-    def register(run: Callable[[Any], None]) -> Callable[[Any], None]:
-        (parameter,) = inspect.signature(run).parameters
-        settings = get_type_hints(run)[parameter]
+    def register(run: Callable[..., None]) -> Callable[..., None]:
+        about, _, entries = inspect.cleandoc(run.__doc__ or "").partition("\n\nArgs:\n")
+        hints = get_type_hints(run, include_extras=True)
+        parameters = inspect.signature(run).parameters.values()
+        given_of = [
+            (p.name, hints[p.name], field(default=MISSING if p.default is p.empty else p.default))
+            for p in parameters
+        ]
+        settings = make_dataclass(run.__name__, given_of, kw_only=True)
+        settings.__doc__ = f"{about}\n\nAttributes:\n{entries}"
 
         def call(**given: Any) -> None:
             _require_recordings(given)
-            run(build_settings(settings, given))
+            run(**vars(build_settings(settings, given)))
 
-        call.__name__, call.__doc__ = run.__name__, run.__doc__
+        call.__name__, call.__doc__ = run.__name__, about
         options = list(_options(settings))
         call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
         call.__annotations__ = {option.name: option.annotation for option in options}
-        group.command(name, epilog=example_text(example), hidden=hidden)(call)
+        group.command(name, epilog=example_text(example))(call)
         return run
 
     return register
@@ -104,7 +113,7 @@ def _require_recordings(given: Mapping[str, Any]) -> None:
         SignalError: No recording exists at these paths.
     """
     one = given.get("recording")
-    paths = [*(given.get("recordings") or ()), *([one] if isinstance(one, Path) else [])]
+    paths = [p for p in (*(given.get("recordings") or ()), one) if isinstance(p, Path)]
     if paths and not any(path.exists() for path in paths):
         raise SignalError(
             f"There is no recording '{paths[0]}'.",
@@ -114,36 +123,41 @@ def _require_recordings(given: Mapping[str, Any]) -> None:
 
 def _options(kind: Any) -> Iterator[inspect.Parameter]:
     docs = attribute_docs(kind)
-    for field, hint in own_fields(kind):
+    for one, hint in own_fields(kind):
         if is_dataclass(hint):
             yield from _options(hint)
         else:
-            yield _parameter(field, hint, docs.get(field.name, ""))
+            yield _parameter(one, hint, docs.get(one.name, ""))
 
 
 def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
     """Command-line option or argument of a dataclass field; its help is the docstring entry of the
     field.
 
-    Required paths become arguments of the command; all other fields become options.
+    Required paths become arguments of the command; all other fields become options, unless their
+    annotation says otherwise.
     """
     required = field.default is MISSING and field.default_factory is MISSING
-    several = get_origin(hint) is tuple
-    if get_origin(hint) is not Annotated:
-        kind = list[get_args(hint)[0]] if several else hint  # type: ignore[misc]
-        path = required and (get_args(hint)[0] if several else hint) is Path
-        words = [f"--{field.name.replace('_', '-')}"] if hint is bool and not field.default else []
-        hint = Annotated[
-            kind,
-            typer.Argument(metavar="RECORDING..." if several else None, help=about)
-            if path
-            else typer.Option(*words, help=about, show_default=not several),
-        ]
+    kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    several = get_origin(kind) is tuple and get_args(kind)[-1] is ...
+    if several:
+        kind = list[get_args(kind)[0]]  # type: ignore[misc]
+    if more:
+        info = copy(more[0])
+        info.help = info.help or about
+    elif required and kind in (Path, list[Path]):
+        info = typer.Argument(metavar="RECORDING..." if several else None, help=about)
+    else:
+        words = [f"--{field.name.replace('_', '-')}"] if kind is bool and not field.default else []
+        info = typer.Option(*words, help=about, show_default=not several)
     default = inspect.Parameter.empty if required else field.default
     if field.default_factory is not MISSING or (several and not required):
         default = None
     return inspect.Parameter(
-        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
+        field.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, info],
     )
 
 

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.measure import measure_renderables
+from rich.table import Table
 from rich.text import Text
 
 from sysid_cli.app import console
 from sysid_core.reasons import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from sysid_core.controller_payload import ControllerSetting
     from sysid_core.export import ExportedError
 
@@ -44,21 +43,37 @@ def print_table(table: Table) -> None:
         console.width = usual
 
 
+def print_rows(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    left: Collection[str] = (),
+    **options: Any,
+) -> None:
+    """Print a table; numbers are aligned on the right.
+
+    Args:
+        columns: Headings.
+        rows: Cells of each row.
+        left: Columns of text, beside the first one.
+        options: Options of `rich.table.Table`.
+    """
+    table = Table(**options)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 or column in left else "right")
+    for row in rows:
+        table.add_row(*row)
+    print_table(table)
+
+
 def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
     """Print the errors of exported files next to those of the identified model."""
-    from rich.table import Table
-
     from sysid_core.report import export_table
 
     if not errors:
         return
     caption, columns, rows = export_table(errors)
-    table = Table(title=caption, title_justify="left")
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="right" if 0 < i < 4 else "left")
-    for row in rows:
-        table.add_row(*row)
-    print_table(table)
+    print_rows(columns, rows, left=columns[4:], title=caption, title_justify="left")
 
 
 def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:

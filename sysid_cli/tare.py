@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from sysid_cli.app import app, console, copy_json, errors, remark
 from sysid_cli.progress import shown_by
-from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_table
+from sysid_cli.settings import JsonPathOption, PathOption, command
+from sysid_cli.tables import print_rows
 from sysid_core import workflows
 from sysid_core.workflows import TareSettings
 
@@ -24,32 +20,27 @@ if TYPE_CHECKING:
     from sysid_core.workflows import Tared
 
 
-@dataclass(frozen=True, kw_only=True)
-class TareOptions:
-    """Options of `sysid tare`."""
-
-    settings: TareSettings
-    out: Annotated[Path, typer.Option(help="Calibration file (YAML) to write.")]
-    json_path: JsonPathOption = ""
-
-
 @command(app, example="sysid tare still.mcap --sensor-frame link_eef --out tare.yaml")
-def tare(options: TareOptions) -> None:
-    """Estimate bias and load of a force-torque sensor from static postures, and check its mounting."""
+def tare(*, settings: TareSettings, out: PathOption, json_path: JsonPathOption = "") -> None:
+    """Estimate bias and load of a force-torque sensor from static postures, and check its mounting.
+
+    Args:
+        out: Calibration file (YAML) to write.
+    """
     with errors.status("reading recordings") as status:
-        found = workflows.tare(options.settings, shown_by(status))
+        found = workflows.tare(settings, shown_by(status))
     for sentence in found.remarks:
         remark("warning:", sentence, to=errors)
     if found.no_delay:
         remark("no delay:", found.no_delay, to=errors)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    found.calibration.save(options.out)
-    if copy_json(json.dumps(found.to_dict(), indent=2), options.json_path):
+    out.parent.mkdir(parents=True, exist_ok=True)
+    found.calibration.save(out)
+    if copy_json(json.dumps(found.to_dict(), indent=2), json_path):
         return
     if found.change is not None:
-        _print_change(found, options.out)
+        _print_change(found, out)
         return
-    print_summary(found.calibration, options.out)
+    print_summary(found.calibration, out)
     if found.full is not None:
         print_full(found.full)
 
@@ -97,16 +88,18 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
 
     from sysid_core.signals.wrench import WRENCH_AXES
 
-    table = Table(title=f"Sensor '{calibration.frame}', {calibration.n_postures} postures")
-    for column in ("axis", "unit", "bias", "± sd", "noise per sample"):
-        table.add_column(column, justify="left" if column in ("axis", "unit") else "right")
-    for axis, bias, sd, noise in zip(
+    of_axes = zip(
         WRENCH_AXES, calibration.bias, calibration.bias_sd, calibration.noise, strict=True
-    ):
-        table.add_row(
-            axis, "N" if axis[0] == "f" else "N m", f"{bias:.4g}", f"{sd:.2g}", f"{noise:.2g}"
-        )
-    print_table(table)
+    )
+    print_rows(
+        ("axis", "unit", "bias", "± sd", "noise per sample"),
+        (
+            (axis, "N" if axis[0] == "f" else "N m", f"{bias:.4g}", f"{sd:.2g}", f"{noise:.2g}")
+            for axis, bias, sd, noise in of_axes
+        ),
+        left=("unit",),
+        title=f"Sensor '{calibration.frame}', {calibration.n_postures} postures",
+    )
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     axes = ", ".join(f"{1e3 * x:.2f} ± {1e3 * s:.2f}" for x, s in zip(com, com_sd, strict=True))

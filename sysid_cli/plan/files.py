@@ -86,38 +86,16 @@ class MotionSettings:
         return strictest.replace(notes=(said, *notes))
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckSettings:
-    """Options of `sysid plan check`."""
-
-    motion: MotionSettings
-    out: Annotated[
-        Path | None, typer.Option(help="File for the checked motion (NPZ), for the executor.")
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShowSettings:
-    """Options of `sysid plan show`."""
-
-    motion: MotionSettings
-    out: Annotated[Path, typer.Option(help="Page to write (HTML).")] = Path("motion.html")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValidationSettings:
-    """Options of `sysid plan validation`."""
-
-    motion: MotionSettings
-    out: Annotated[Path, typer.Option(help="File to write (NPZ).")] = Path("validation.npz")
-
-
 @command(plan, example="sysid plan check plan/trajectory.npz robot.urdf --limits limits.yaml")
-def check(settings: CheckSettings) -> None:
-    """Check a motion against the limits of a robot; exit status 1 if a limit is violated."""
+def check(*, given: MotionSettings, out: Path | None = None) -> None:
+    """Check a motion against the limits of a robot; exit status 1 if a limit is violated.
+
+    Args:
+        out: File for the checked motion (NPZ), for the executor.
+    """
     from sysid_core.planning import MotionChecker, check_motion
 
-    model, bounds, motion = settings.motion.load()
+    model, bounds, motion = given.load()
     result = check_motion(model, motion, bounds)
     for kind, share in result.usage.items():
         console.print(f"{kind}: {100 * share:.1f} % of the limit", highlight=False)
@@ -132,34 +110,42 @@ def check(settings: CheckSettings) -> None:
     )
     if not result.is_safe:
         raise typer.Exit(1)
-    if settings.out is not None:
-        MotionChecker(model, bounds).export(motion, settings.out)
+    if out is not None:
+        MotionChecker(model, bounds).export(motion, out)
 
 
 @command(plan, example="sysid plan show plan/trajectory.npz robot.urdf --out motion.html")
-def show(settings: ShowSettings) -> None:
-    """Write an interactive page of a motion: joint motion, use of the limits, animated robot."""
+def show(*, given: MotionSettings, out: Path = Path("motion.html")) -> None:
+    """Write an interactive page of a motion: joint motion, use of the limits, animated robot.
+
+    Args:
+        out: Page to write (HTML).
+    """
     from sysid_core.planning import MotionChecker
     from sysid_core.report import motion_report, save_and_list
 
-    require_folder(settings.out.parent)
-    model, bounds, motion = settings.motion.load()
+    require_folder(out.parent)
+    model, bounds, motion = given.load()
     checker = MotionChecker(model, bounds)
-    facts = {"file": settings.motion.file.name, "duration": f"{motion.duration:.1f} s"}
+    facts = {"file": given.file.name, "duration": f"{motion.duration:.1f} s"}
     page = motion_report(
         checker, motion, checker.check(motion), title=f"Motion of {model.name}", facts=facts
     )
-    save_and_list(page, settings.out)
-    console.print(f"{settings.out}", highlight=False, markup=False)
+    save_and_list(page, out)
+    console.print(f"{out}", highlight=False, markup=False)
 
 
 @command(plan, example="sysid plan validation plan/trajectory.npz robot.urdf --out validation.npz")
-def validation(settings: ValidationSettings) -> None:
-    """Plan a validation motion that differs from the given identification motion."""
+def validation(*, given: MotionSettings, out: Path = Path("validation.npz")) -> None:
+    """Plan a validation motion that differs from the given identification motion.
+
+    Args:
+        out: File to write (NPZ).
+    """
     from sysid_core.planning import MotionChecker, plan_validation_motion
 
-    model, bounds, motion = settings.motion.load()
+    model, bounds, motion = given.load()
     with errors.status("planning another motion: about 10 s"):
         other = plan_validation_motion(model, bounds, motion)
-        MotionChecker(model, bounds).export(other, settings.out)
-    console.print(f"{other.duration:.1f} s in {settings.out}", highlight=False, markup=False)
+        MotionChecker(model, bounds).export(other, out)
+    console.print(f"{other.duration:.1f} s in {out}", highlight=False, markup=False)

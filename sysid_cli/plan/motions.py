@@ -6,18 +6,16 @@ motions.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import field, make_dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
-from rich.table import Table
 
 from sysid_cli.app import console, copy_json, errors, plan, require_folder
 from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_table
+from sysid_cli.tables import print_rows
 from sysid_core import workflows
 from sysid_core.workflows import (
     ArmPlanSettings,
@@ -34,6 +32,9 @@ if TYPE_CHECKING:
 RobotArgument = Annotated[
     str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
 ]
+LoopsArgument = Annotated[
+    str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
+]
 OutOption = Annotated[Path, typer.Option(help="Folder for trajectory, result and report.")]
 # Shares of the search: random motions are drawn; the end can be foreseen.
 DRAWN, FORECAST_AT = 0.1, 0.35
@@ -42,50 +43,25 @@ REPORT_S = 5.0  # that check and report take [s]
 Say = Callable[[float, str], None]
 
 
-def _planner(
-    name: str,
-    settings: type,
-    about: str,
-    *,
-    example: str,
-    out: str = "",
-    robot: Any = RobotArgument,
+def _run(
+    robot: str,
+    out: Path,
+    settings: Any,
+    json_path: str,
     watched: Callable[[Say], Say] = lambda say: say,
 ) -> None:
-    """Register `sysid plan NAME`: robot, folder, the settings of the search, and `--json`."""
-    folder = field(default=Path(out or f"{name}_motion"))
-    options = make_dataclass(
-        f"{settings.__name__}Options",
-        [
-            ("robot", robot),
-            ("out", OutOption, folder),
-            ("settings", settings),
-            ("json_path", JsonPathOption, field(default="")),
-        ],
-        frozen=True,
-        kw_only=True,
-    )
-
-    def run(given: Any) -> None:
-        _run(given, watched)
-
-    run.__name__, run.__doc__, run.__annotations__ = name, about, {"given": options}
-    command(plan, name, example=example)(run)
-
-
-def _run(options: Any, watched: Callable[[Say], Say]) -> None:
     """Plan a motion, write its files, and print the result."""
-    require_folder(options.out)
+    require_folder(out)
     with Progress(console=errors, transient=True) as bar:
-        task = bar.add_task(f"planning for {options.robot}", total=1.0)
+        task = bar.add_task(f"planning for {robot}", total=1.0)
 
         def say(share: float, text: str) -> None:
             bar.update(task, completed=share, description=text)
 
-        motion = workflows.plan(options.robot, options.settings, watched(say))
-        text = motion.write(options.out)
-    if not copy_json(text, options.json_path):
-        _show(motion, options.out)
+        motion = workflows.plan(robot, settings, watched(say))
+        text = motion.write(out)
+    if not copy_json(text, json_path):
+        _show(motion, out)
 
 
 def _with_forecast(progress: Say) -> Say:
@@ -113,7 +89,11 @@ def _show(motion: PlannedMotion, out: Path) -> None:
     found = motion.found
     if isinstance(found.result.get("steps"), list):
         _, columns, rows = found.tables[0]
-        print_table(_steps(columns, rows))
+        print_rows(
+            columns,
+            ([*map(str, row), f"{condition:.1f}"] for *row, condition in rows),
+            title="Steps, from the last joint to the first",
+        )
     minutes, seconds = divmod(round(found.trajectory.duration), 60)
     used = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in found.check.usage.items())
     for line in (
@@ -126,73 +106,93 @@ def _show(motion: PlannedMotion, out: Path) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
 
-def _steps(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    shown = Table(title="Steps, from the last joint to the first")
-    for column in columns:
-        shown.add_column(column, justify="left" if column == "joint" else "right")
-    for *row, condition in rows:
-        shown.add_row(*map(str, row), f"{condition:.1f}")
-    return shown
-
-
-_planner(
-    "arm",
-    ArmPlanSettings,
+@command(plan, example="sysid plan arm ur5 --validation --out plan")
+def arm(
+    *,
+    robot: RobotArgument,
+    out: OutOption = Path("arm_motion"),
+    settings: ArmPlanSettings,
+    json_path: JsonPathOption = "",
+) -> None:
     """Plan a Fourier motion that minimises the expected errors of an arm's base parameters.
 
     Ctrl-C ends the search and keeps the best motion found. A motion is written only if it passes
     every check.
-    """,
-    example="sysid plan arm ur5 --validation --out plan",
-    watched=_with_forecast,
-)
-_planner(
-    "payload",
-    PayloadPlanSettings,
+    """
+    _run(robot, out, settings, json_path, _with_forecast)
+
+
+@command(plan, example="sysid plan payload xarm7 --ground 0 --out plan")
+def payload(
+    *,
+    robot: RobotArgument,
+    out: OutOption = Path("payload_motion"),
+    settings: PayloadPlanSettings,
+    json_path: JsonPathOption = "",
+) -> None:
     """Plan a payload motion: static postures, then an oscillation of the last three joints.
 
     A motion is written only if it passes every check.
-    """,
-    example="sysid plan payload xarm7 --ground 0 --out plan",
-)
-_planner(
-    "postures",
-    PosturePlanSettings,
+    """
+    _run(robot, out, settings, json_path)
+
+
+@command(plan, example="sysid plan postures ur5 --count 15 --out postures")
+def postures(
+    *,
+    robot: RobotArgument,
+    out: OutOption = Path("postures_motion"),
+    settings: PosturePlanSettings,
+    json_path: JsonPathOption = "",
+) -> None:
     """Plan a motion through static postures, to identify the gravity parameters.
 
     A motion is written only if it passes every check.
-    """,
-    example="sysid plan postures ur5 --count 15 --out postures",
-)
-_planner(
-    "sequential",
-    SequentialPlanSettings,
+    """
+    _run(robot, out, settings, json_path)
+
+
+@command(plan, example="sysid plan sequential ur5 --moves 12 --out plan")
+def sequential(
+    *,
+    robot: RobotArgument,
+    out: OutOption = Path("sequential_motion"),
+    settings: SequentialPlanSettings,
+    json_path: JsonPathOption = "",
+) -> None:
     """Plan single-joint swings in the most informative postures, for sequential identification.
 
     A motion is written only if it passes every check and excites every parameter.
-    """,
-    example="sysid plan sequential ur5 --moves 12 --out plan",
-)
-_planner(
-    "servos",
-    ServoPlanSettings,
+    """
+    _run(robot, out, settings, json_path)
+
+
+@command(plan, example="sysid plan servos so101 --ground 0 --out plan")
+def servos(
+    *,
+    robot: RobotArgument,
+    out: OutOption = Path("servo_motion"),
+    settings: ServoPlanSettings,
+    json_path: JsonPathOption = "",
+) -> None:
     """Plan a motion for an arm with position servos: a slow and a full pass, with rests; no torques are needed.
 
     A motion is written only if it passes every check.
-    """,
-    example="sysid plan servos so101 --ground 0 --out plan",
-    out="servo_motion",
-)
-_planner(
-    "loops",
-    LoopsPlanSettings,
+    """
+    _run(robot, out, settings, json_path)
+
+
+@command(plan, example="sysid plan loops own-leg --duration 30 --out plan")
+def loops(
+    *,
+    robot: LoopsArgument,
+    out: OutOption = Path("loops_motion"),
+    settings: LoopsPlanSettings,
+    json_path: JsonPathOption = "",
+) -> None:
     """Plan Fourier motions of the driven joints of a closed chain.
 
     A motion that exceeds the velocity or acceleration limits is slowed down. The motion is written
     only if it passes every check.
-    """,
-    example="sysid plan loops own-leg --duration 30 --out plan",
-    robot=Annotated[
-        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
-    ],
-)
+    """
+    _run(robot, out, settings, json_path)
