@@ -9,7 +9,7 @@ import inspect
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
@@ -63,26 +63,27 @@ def numbers(
     return values
 
 
-def require_bounds(
-    settings: object, error: type[SysIdError], **bounds: float | tuple[float, float]
-) -> None:
-    """Raise an error for settings outside their bounds, and for NaN.
+def bounded(default: Any, least: float, most: float = math.inf) -> Any:
+    """Return the field of a dataclass with the bounds of its values; None satisfies all bounds."""
+    return field(default=default, metadata={"bounds": (least, most)})
+
+
+def require_bounds(settings: Any, error: type[SysIdError]) -> None:
+    """Raise an error for settings outside the bounds of their fields (see `bounded`), and for NaN.
 
     Args:
         settings: Dataclass of the settings.
         error: Class of the raised error.
-        bounds: Smallest, or smallest and largest value, by name of the setting; None satisfies all
-            bounds.
 
     Raises:
         SysIdError: A setting is outside its bounds; the error names the first one.
     """
-    for name, bound in bounds.items():
-        least, most = bound if isinstance(bound, tuple) else (bound, math.inf)
-        value = getattr(settings, name)
-        if value is not None and not least <= value <= most:
+    for one in fields(settings):
+        least, most = one.metadata.get("bounds", (-math.inf, math.inf))
+        value = getattr(settings, one.name)
+        if one.metadata and value is not None and not least <= value <= most:
             raise error(
-                f"{name} is {value:g}.",
+                f"{one.name} is {value:g}.",
                 remedy=f"It must be at least {least:g}"
                 + (f" and at most {most:g}." if most < math.inf else "."),
             )
@@ -104,18 +105,18 @@ def build_settings(
         if isinstance(value, Mapping):
             return (places or {}).get(value["path"], Path(value["path"]))
         if isinstance(value, list | tuple):
-            return [now(one) for one in value]
+            return [now(x) for x in value]
         if places and isinstance(value, str) and value and str(Path(value).resolve()) in places:
             return str(places[str(Path(value).resolve())])
         return value
 
     values: dict[str, Any] = {}
-    for field, hint in own_fields(kind):
+    for one, hint in own_fields(kind):
         if isinstance(hint, type) and is_dataclass(hint):
-            values[field.name] = build_settings(hint, given, places)
-        elif given.get(field.name) is not None or _required(field):
-            value = now(given.get(field.name))
-            values[field.name] = tuple(value) if get_origin(hint) is tuple else value
+            values[one.name] = build_settings(hint, given, places)
+        elif given.get(one.name) is not None or _required(one):
+            value = now(given.get(one.name))
+            values[one.name] = tuple(value) if get_origin(hint) is tuple else value
     return kind(**values)
 
 
@@ -127,15 +128,15 @@ def plain_settings(settings: Any) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, Path):
             return {"path": str(value.resolve())}
-        return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return [plain(x) for x in value] if isinstance(value, list | tuple) else value
 
     out: dict[str, Any] = {}
-    for field, _ in own_fields(type(settings)):
-        value = getattr(settings, field.name)
+    for one, _ in own_fields(type(settings)):
+        value = getattr(settings, one.name)
         nested = is_dataclass(value) and not isinstance(value, type)
-        out |= plain_settings(value) if nested else {field.name: plain(value)}
+        out |= plain_settings(value) if nested else {one.name: plain(value)}
     return out
 
 
-def _required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
+def _required(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING

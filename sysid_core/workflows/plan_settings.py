@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sysid_core.errors import ExcitationError
-from sysid_core.settings import require_bounds
+from sysid_core.settings import bounded, require_bounds
+
+
+class _Bounded:
+    """Settings within the bounds of their fields."""
+
+    def __post_init__(self) -> None:
+        require_bounds(self, ExcitationError)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanSettings:
+class PlanSettings(_Bounded):
     """Common settings of planned motions: samples, robot and limits.
 
     Attributes:
@@ -36,48 +43,34 @@ class PlanSettings:
         held_mass: Mass of the held object, included in the check of the torque limits [kg].
     """
 
-    rate_hz: float = 100.0
+    rate_hz: float = bounded(100.0, 10.0)
     seed: int = 0
     lock: tuple[str, ...] = ()
     gravity: str = ""
     mount: str = ""
     limits: Path | None = None
     tcp_frame: str = ""
-    tcp_speed: float = 0.25
-    acceleration: float = 5.0
-    jerk: float | None = None
-    velocity_share: float = 1.0
-    effort_share: float = 0.8
-    position_margin: float = 0.02
+    tcp_speed: float = bounded(0.25, 0.001)
+    acceleration: float = bounded(5.0, 0.001)
+    jerk: float | None = bounded(None, 0.001)
+    velocity_share: float = bounded(1.0, 0.001, 1.0)
+    effort_share: float = bounded(0.8, 0.001, 1.0)
+    position_margin: float = bounded(0.02, 0.0)
     ground: float | None = None
     workspace: str = ""
     held: str = ""
-    held_mass: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_bounds(
-            self,
-            ExcitationError,
-            rate_hz=10.0,
-            tcp_speed=0.001,
-            acceleration=0.001,
-            jerk=0.001,
-            velocity_share=(0.001, 1.0),
-            effort_share=(0.001, 1.0),
-            position_margin=0.0,
-            held_mass=0.0,
-        )
+    held_mass: float = bounded(0.0, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FastPlanSettings(PlanSettings):
     """Settings of fast motions, whose velocities nearly reach the limits."""
 
-    velocity_share: float = 0.9
+    velocity_share: float = bounded(0.9, 0.001, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmPlanSettings:
+class ArmPlanSettings(_Bounded):
     """Settings of a motion that determines all identifiable parameters of an arm with the smallest
     expected errors.
 
@@ -105,10 +98,10 @@ class ArmPlanSettings:
         common: Options of all planners: sampling rate, robot and limits.
     """
 
-    period: float = 20.0
-    harmonics: int = 0
-    spans: int = 0
-    periods: int = 1
+    period: float = bounded(20.0, 1.0)
+    harmonics: int = bounded(0, 0, 60)
+    spans: int = bounded(0, 0, 200)
+    periods: int = bounded(1, 1)
     criterion: str = "d"
     target: tuple[str, ...] = ()
     friction: str = "usual"
@@ -116,31 +109,16 @@ class ArmPlanSettings:
     after: tuple[Path, ...] = ()
     columns: Path | None = None
     validation: bool = False
-    candidates: int = 60
-    starts: int = 6
-    iterations: int = 300
-    workers: int = 0
-    still: float = 1.0
+    candidates: int = bounded(60, 1)
+    starts: int = bounded(6, 0)
+    iterations: int = bounded(300, 1)
+    workers: int = bounded(0, 0)
+    still: float = bounded(1.0, 0.1)
     common: FastPlanSettings = field(default_factory=FastPlanSettings)
-
-    def __post_init__(self) -> None:
-        require_bounds(
-            self,
-            ExcitationError,
-            period=1.0,
-            harmonics=(0, 60),
-            spans=(0, 200),
-            periods=1,
-            candidates=1,
-            starts=0,
-            iterations=1,
-            workers=0,
-            still=0.1,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class PayloadPlanSettings:
+class PayloadPlanSettings(_Bounded):
     """Settings of a payload motion: static postures, then an oscillation of the last three joints.
 
     Attributes:
@@ -156,29 +134,18 @@ class PayloadPlanSettings:
         common: Options of all planners: sampling rate, robot and limits.
     """
 
-    speed: float | None = None
-    duration: float = 15.0
-    amplitude_deg: float = 45.0
-    tare: int = 4
+    speed: float | None = bounded(None, 0.01)
+    duration: float = bounded(15.0, 1.0)
+    amplitude_deg: float = bounded(45.0, 1.0, 180.0)
+    tare: int = bounded(4, 0)
     free_frequencies: bool = False
-    still: float = 1.0
+    still: float = bounded(1.0, 0.1)
     posture: str = ""
     common: PlanSettings = field(default_factory=PlanSettings)
 
-    def __post_init__(self) -> None:
-        require_bounds(
-            self,
-            ExcitationError,
-            speed=0.01,
-            duration=1.0,
-            amplitude_deg=(1.0, 180.0),
-            tare=0,
-            still=0.1,
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class PosturePlanSettings:
+class PosturePlanSettings(_Bounded):
     """Settings of a motion through static postures.
 
     Attributes:
@@ -189,17 +156,14 @@ class PosturePlanSettings:
         common: Options of all planners: sampling rate, robot and limits.
     """
 
-    count: int = 15
+    count: int = bounded(15, 2)
     through: Path | None = None
-    still: float = 1.0
+    still: float = bounded(1.0, 0.1)
     common: PlanSettings = field(default_factory=PlanSettings)
-
-    def __post_init__(self) -> None:
-        require_bounds(self, ExcitationError, count=2, still=0.1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SequentialPlanSettings:
+class SequentialPlanSettings(_Bounded):
     """Settings of single-joint swings in the most informative postures of the other joints.
 
     Attributes:
@@ -213,20 +177,17 @@ class SequentialPlanSettings:
         common: Options of all planners: sampling rate, robot and limits.
     """
 
-    moves: int = 0
-    amplitude: float = 0.6
-    candidates: int = 20
+    moves: int = bounded(0, 0)
+    amplitude: float = bounded(0.6, 0.02, 3.0)
+    candidates: int = bounded(20, 2)
     start: str = ""
     friction: str = "usual"
     link_torque: bool = False
     common: PlanSettings = field(default_factory=PlanSettings)
 
-    def __post_init__(self) -> None:
-        require_bounds(self, ExcitationError, moves=0, amplitude=(0.02, 3.0), candidates=2)
-
 
 @dataclass(frozen=True, kw_only=True)
-class ServoPlanSettings:
+class ServoPlanSettings(_Bounded):
     """Settings of a motion for position servos: a slow and a fast pass of one series; torques are
     not used.
 
@@ -238,18 +199,15 @@ class ServoPlanSettings:
         common: Options of all planners: sampling rate, robot and limits.
     """
 
-    period: float = 20.0
-    slow: float = 0.25
-    candidates: int = 40
-    still: float = 2.0
+    period: float = bounded(20.0, 2.0)
+    slow: float = bounded(0.25, 0.05, 0.9)
+    candidates: int = bounded(40, 1)
+    still: float = bounded(2.0, 0.1)
     common: FastPlanSettings = field(default_factory=FastPlanSettings)
-
-    def __post_init__(self) -> None:
-        require_bounds(self, ExcitationError, period=2.0, slow=(0.05, 0.9), candidates=1, still=0.1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoopsPlanSettings:
+class LoopsPlanSettings(_Bounded):
     """Settings of motions of a closed chain's driven joints; the others follow.
 
     Attributes:
@@ -267,27 +225,13 @@ class LoopsPlanSettings:
     """
 
     urdf: str = ""
-    motions: int = 2
-    duration: float = 20.0
-    harmonics: int = 10
-    velocity: float = 1.5
-    fill: float = 0.7
+    motions: int = bounded(2, 1)
+    duration: float = bounded(20.0, 2.0)
+    harmonics: int = bounded(10, 3, 20)
+    velocity: float = bounded(1.5, 0.01)
+    fill: float = bounded(0.7, 0.05, 1.0)
     drives_only: bool = False
-    candidates: int = 12
-    generations: int = 4
-    still: float = 1.0
+    candidates: int = bounded(12, 2)
+    generations: int = bounded(4, 1)
+    still: float = bounded(1.0, 0.1)
     common: PlanSettings = field(default_factory=PlanSettings)
-
-    def __post_init__(self) -> None:
-        require_bounds(
-            self,
-            ExcitationError,
-            motions=1,
-            duration=2.0,
-            harmonics=(3, 20),
-            velocity=0.01,
-            fill=(0.05, 1.0),
-            candidates=2,
-            generations=1,
-            still=0.1,
-        )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
-from sysid_core.settings import require_bounds
+from sysid_core.settings import bounded, require_bounds
 
 ESTIMATE = "estimate"  # gravity, from the recordings
 
@@ -159,30 +159,22 @@ class TorqueWeighingSettings:
     unloaded: tuple[Path, ...] = ()
     arm: Path | None = None
     columns: Path | None = None
-    gain_sd: float | None = None
+    gain_sd: float | None = bounded(None, 0.0)
     target_current: str = ""
     target_torque: str = ""
     friction: str = "geared"
     shape: str = ""
-    reach: float = 0.3
-    size: float = 0.15
-    rate_hz: float = 50.0
-    motion_cutoff_hz: float = 8.0
+    reach: float = bounded(0.3, 1e-3)
+    size: float = bounded(0.15, 1e-3)
+    rate_hz: float = bounded(50.0, 1.0)
+    motion_cutoff_hz: float = bounded(8.0, 0.1)
     effort_kind: str = ""
     gravity: str = ""
     mount: str = ""
     true_mass: float = float("nan")
 
     def __post_init__(self) -> None:
-        require_bounds(
-            self,
-            EstimationError,
-            gain_sd=0.0,
-            reach=1e-3,
-            size=1e-3,
-            rate_hz=1.0,
-            motion_cutoff_hz=0.1,
-        )
+        require_bounds(self, EstimationError)
 
 
 CLOCKS = ("estimate", "as-stamped")

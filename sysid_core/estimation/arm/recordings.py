@@ -23,7 +23,7 @@ from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import DrivenRobot
-from sysid_core.settings import require_bounds
+from sysid_core.settings import bounded, require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
 
@@ -95,28 +95,18 @@ class Processing:
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
-    torque_cutoff_hz: Number = 8.0
-    max_gap_s: Number = 0.1
-    end_trim: Number = 0.3
-    moving: Number = 0.01
-    rate_hz: Number = 100.0
-    motion_cutoff_hz: Number = 12.0
+    # The bounds are beyond every robot, so that arithmetic holds.
+    torque_cutoff_hz: Number = bounded(8.0, 1e-6, 1e6)
+    max_gap_s: Number = bounded(0.1, 1e-6, 1e6)
+    end_trim: Number = bounded(0.3, 0.0, 1e6)
+    moving: Number = bounded(0.01, 0.0, 1e6)
+    rate_hz: Number = bounded(100.0, 1e-6, 1e6)
+    motion_cutoff_hz: Number = bounded(12.0, 1e-6, 1e6)
     differentiate: Differentiation = Differentiation.FILTER
-    delay: Number = 0.0
+    delay: Number = bounded(0.0, -1e6, 1e6)
 
     def __post_init__(self) -> None:
-        anything = (1e-6, 1e6)  # what no robot goes beyond, so that arithmetic holds
-        require_bounds(
-            self,
-            EstimationError,
-            rate_hz=anything,
-            motion_cutoff_hz=anything,
-            torque_cutoff_hz=anything,
-            max_gap_s=anything,
-            end_trim=(0.0, 1e6),
-            moving=(0.0, 1e6),
-            delay=(-1e6, 1e6),
-        )
+        require_bounds(self, EstimationError)
         chosen = Differentiation.named(
             self.differentiate, "The method of differentiation", EstimationError
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sysid_core.errors import EstimationError
-from sysid_core.settings import require_bounds
+from sysid_core.settings import bounded, require_bounds
 
 METHODS = ("auto", "ols", "wls", "irls", "lmi", "entropic", "sequential")
 WITH_PRIOR = ("auto", "lmi", "entropic")
@@ -39,12 +39,12 @@ class FitSettings:
     method: str = "auto"
     friction: str = "auto"
     fix: tuple[str, ...] = ()
-    prior_weight: float = 0.0
-    prior_sd: float | None = None
-    rate_hz: float = 100.0
-    motion_cutoff_hz: float = 0.0
+    prior_weight: float = bounded(0.0, 0.0)
+    prior_sd: float | None = bounded(None, 1e-6)
+    rate_hz: float = bounded(100.0, 1.0)
+    motion_cutoff_hz: float = bounded(0.0, 0.0)
     differentiate: str = "auto"
-    torque_cutoff_hz: float = 8.0
+    torque_cutoff_hz: float = bounded(8.0, 0.1)
     delay: str = "auto"
 
     def __post_init__(self) -> None:
@@ -57,15 +57,7 @@ class FitSettings:
                 "--fix cannot be combined with --method sequential.",
                 remedy="Omit friction terms with --friction, or use another method.",
             )
-        require_bounds(
-            self,
-            EstimationError,
-            rate_hz=1.0,
-            motion_cutoff_hz=0.0,
-            torque_cutoff_hz=0.1,
-            prior_weight=0.0,
-            prior_sd=1e-6,
-        )
+        require_bounds(self, EstimationError)
 
     @property
     def has_prior(self) -> bool:
