@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, remark, require_folder, servos
+from sysid_cli.app import console, copy_json, errors, remark, require_folder, servos, tick
 from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_rows
@@ -98,21 +98,32 @@ def simulate(
 
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
-def export(*, folder: ServosArgument, out: PathOption) -> None:
-    """Write MJCF with position actuators, and list the terms that MJCF lacks.
+def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None) -> None:
+    """Write MJCF with position actuators and a proof, and list the terms that MJCF lacks.
+
+    `sysid verify FILE.proof.json` repeats the proof. Exit status 1 if the torques of the file differ
+    from those of the servos.
 
     Args:
         folder: Folder of `sysid servos identify`.
-        out: MJCF file to write.
+        out: MJCF file to write; the proof is written beside it.
+        data: Folder with the recordings, if they were moved.
     """
-    from sysid_core.export import write_mjcf
-    from sysid_core.servos import load_servos, servo_mjcf
-
-    mjcf = servo_mjcf(load_servos(folder))
-    path = write_mjcf(out, mjcf.text)
-    for sentence in mjcf.sentences:
+    made = workflows.export_servos(folder, out, data=data)
+    for sentence in made.sentences:
         remark("note:", sentence)
-    console.print(f"MJCF: {path}", highlight=False)
+    worst = max(made.differences.values())
+    text = f"{made.file}: torques differ by {worst:.1e} N m from those of the servos."
+    console.print(tick(made.equal), text, highlight=False, soft_wrap=True)
+    if made.errors is not None:
+        kind = "held-out motions" if made.errors.held_out else "motions of the fit"
+        console.print(
+            f"Error on the {kind}: {made.errors.inside * 1e3:.2f} mrad rms; in MuJoCo:"
+            f" {made.errors.exported * 1e3:.2f} mrad.",
+            highlight=False,
+        )
+    console.print(f"MJCF: {made.file}, with {made.proof.name}", highlight=False, soft_wrap=True)
+    raise typer.Exit(int(not made.equal))
 
 
 def _print_result(result: ServoIdentification) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ServoPlanSettings,
     )
     from sysid_core.workflows.planned import PlannedMotion
+    from sysid_core.workflows.servo_export import export_servos
     from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
     from sysid_core.workflows.settings import (
         IdentifySettings,
@@ -86,6 +87,7 @@ __all__ = [
     "certify",
     "drives_of",
     "export_result",
+    "export_servos",
     "fixed_base",
     "identify",
     "identify_data",

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -23,14 +24,13 @@ from sysid_core.export import (
 )
 from sysid_core.files import Count, FileKind, FileSchema, Name, Number, hash_of
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.robot import (
-    RobotModel,
-)
-from sysid_core.settings import build_settings
+from sysid_core.robot import RobotModel
+from sysid_core.servos import load_servos
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows.arm_data import chain_of, load_recording
 from sysid_core.workflows.certificate import CertificateCheck, verify_certificate
-from sysid_core.workflows.inputs import RESULT, mesh_places
+from sysid_core.workflows.inputs import RESULT, mesh_places, recorded_settings
+from sysid_core.workflows.servo_export import SERVOS, servo_differences, servo_errors
 from sysid_core.workflows.settings import IdentifySettings
 
 MOST_STATES = 100_000  # that a proof may ask for: a minute of work
@@ -54,18 +54,20 @@ class _Held(_File):
 
 
 class _Errors(_Part):
+    inside: Number
     exported: Number
 
 
 class _Export(_Part):
     target: Name
     files: list[_File] = Field(min_length=1)
-    errors: _Errors
+    errors: _Errors | None = None  # of servos: their recordings were not found
 
 
 class _ProofFile(_Part):
     """Entries of a proof.json that are read."""
 
+    urdf_hash: str
     result: Name | None
     model: _File | None
     carried: _Held | _Part | None = None  # a frame alone: of a payload in memory
@@ -84,7 +86,6 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     Raises:
         SysIdError: The result is not that of an arm, or files are missing or have changed.
     """
-    result = RESULT.read_json(folder / "result.json")
     if not (folder / "parameters.yaml").is_file():
         servos = (folder / "servos.yaml").is_file()
         raise EstimationError(
@@ -93,22 +94,8 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             if servos
             else "Give a folder that `sysid identify` wrote; a payload is exported with its arm: --payload DIR.",
         )
-    inputs = result.get("inputs") if isinstance(result, dict) else None
-    if not (isinstance(inputs, dict) and inputs.get("options")):
-        raise RESULT.refusal(folder / "result.json", "does not list its input files")
-    try:
-        files = tuple(_found(file, data) for file in inputs["files"])
-        places = {
-            file["path"]: Path(now["path"])
-            for file, now in zip(inputs["files"], files, strict=True)
-        }
-        settings = build_settings(IdentifySettings, inputs["options"], places)
-        meshes = mesh_places(settings.robot)
-    except (KeyError, TypeError, AttributeError) as err:
-        raise RESULT.refusal(
-            folder / "result.json",
-            f"lists its input files in another form than this version ({err})",
-        ) from err
+    settings, files = recorded_settings(folder, IdentifySettings, data)
+    meshes = mesh_places(settings.robot)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     robot, loops = settings.robot, settings.loops
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
@@ -190,12 +177,14 @@ def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[Ce
     if not all(check.ok for check in checks):
         return checks
     carried = Carried.load(Path(held.folder), held.frame) if isinstance(held, _Held) else None
-    result = replace(load_result(folder, data), carried=carried)
+    servos = (folder / SERVOS).is_file()
+    robot, judge = _servos(folder, data) if servos else _arm(folder, data, carried)
+    checks.append(CertificateCheck("robot", robot.urdf_hash == proof.urdf_hash, robot.urdf_hash))
     for one in proof.exports:
         target = Target.named(one.target, "A target of the proof", EstimationError)
         progress(Step.PREDICTING)
         file = path.parent / one.files[0].path
-        differences, tolerance, error = judge_file(result, target, file, proof.states, proof.seed)
+        differences, tolerance, inside, exported = judge(target, file, proof)
         worst = max(differences.values())
         checks.append(
             CertificateCheck(
@@ -204,35 +193,44 @@ def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[Ce
                 f"{worst:.1e} N m at most in {proof.states} states, allowed {tolerance:.0e}",
             )
         )
-        told, found = one.errors.exported, error.exported
-        checks.append(
-            CertificateCheck(
-                f"{target.value}: error as exported",
-                abs(found - told) <= REPEATED * abs(told),
-                f"{100 * found:.3f} %, stated {100 * told:.3f} %",
-            )
-        )
+        if one.errors is not None:
+            name = f"{target.value}: error"
+            checks.append(_repeated(f"{name} inside", one.errors.inside, inside))
+            checks.append(_repeated(f"{name} as exported", one.errors.exported, exported))
     return checks
 
 
-def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
-    """Path of the file: the stated one, or below the folder with data; its content must be the
-    same.
-    """
-    path = Path(file["path"])
-    places = [path, *(sorted(data.rglob(path.name)) if data is not None else [])]
-    here = next((place for place in places if place.exists()), None)
-    if here is None:
-        raise EstimationError(
-            f"'{path}', an input of the result, was not found.",
-            remedy="Give its present folder: --data FOLDER.",
-        )
-    if hash_of(here) != file["sha256"]:
-        raise EstimationError(
-            f"'{here}' has changed since the result was computed.",
-            remedy="Identify again, or give the folder with the original file: --data FOLDER.",
-        )
-    return {**file, "path": str(here.resolve())}
+# Largest torque differences by joint, permitted difference, and errors inside and as exported.
+_Judged = tuple[Mapping[str, float], float, float, float]
+_Judge = Callable[[Target, Path, _ProofFile], _Judged]
+
+
+def _arm(folder: Path, data: Path | None, carried: Carried | None) -> tuple[RobotModel, _Judge]:
+    arm = replace(load_result(folder, data), carried=carried)
+
+    def judge(target: Target, file: Path, proof: _ProofFile) -> _Judged:
+        found = judge_file(arm, target, file, proof.states, proof.seed)
+        return found[0], found[1], found[2].inside, found[2].exported
+
+    return arm.identification.model, judge
+
+
+def _servos(folder: Path, data: Path | None) -> tuple[RobotModel, _Judge]:
+    servos = load_servos(folder)
+
+    def judge(target: Target, file: Path, proof: _ProofFile) -> _Judged:
+        found = servo_differences(servos, file, proof.states, proof.seed)
+        if proof.exports[0].errors is None:
+            return *found, math.nan, math.nan
+        errors = servo_errors(folder, file, data)
+        return *found, errors.inside, errors.exported
+
+    return servos.robot, judge
+
+
+def _repeated(name: str, stated: float, found: float) -> CertificateCheck:
+    same = abs(found - stated) <= REPEATED * abs(stated)
+    return CertificateCheck(name, same, f"{found:.5g}, stated {stated:.5g}")
 
 
 def _same(file: _File, base: Path, what: str) -> CertificateCheck:

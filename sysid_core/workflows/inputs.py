@@ -14,7 +14,7 @@ from typing import Any
 from sysid_core.errors import EstimationError, ModelError
 from sysid_core.files import FileKind, hash_of
 from sysid_core.robot import example_robots, load_robot
-from sysid_core.settings import plain_settings
+from sysid_core.settings import Settings, build_settings, plain_settings
 
 _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # options that are text
 
@@ -143,3 +143,54 @@ def mesh_places(robot: str) -> tuple[Path, ...]:
     """
     description = Path(example_robots().get(robot, robot))
     return (description.resolve().parent,) if description.is_file() else ()
+
+
+def recorded_settings(
+    folder: Path, kind: type[Settings], data: Path | None = None
+) -> tuple[Settings, tuple[Mapping[str, str], ...]]:
+    """Return the settings of a stored result, with the present paths of its files, and the files.
+
+    Args:
+        folder: Result folder with result.json.
+        kind: Class of the settings.
+        data: Folder to search for files that are not at their stored path; None: none.
+
+    Raises:
+        SysIdError: The file is not a result, or inputs are missing or have changed.
+    """
+    result = RESULT.read_json(folder / "result.json")
+    inputs = result.get("inputs") if isinstance(result, dict) else None
+    if not (isinstance(inputs, dict) and inputs.get("options")):
+        raise RESULT.refusal(folder / "result.json", "does not list its input files")
+    try:
+        files = tuple(_found(file, data) for file in inputs["files"])
+        places = {
+            file["path"]: Path(now["path"])
+            for file, now in zip(inputs["files"], files, strict=True)
+        }
+        return build_settings(kind, inputs["options"], places), files
+    except (KeyError, TypeError, AttributeError) as err:
+        raise RESULT.refusal(
+            folder / "result.json",
+            f"lists its input files in another form than this version ({err})",
+        ) from err
+
+
+def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
+    """Path of the file: the stated one, or below the folder with data; its content must be the
+    same.
+    """
+    path = Path(file["path"])
+    places = [path, *(sorted(data.rglob(path.name)) if data is not None else [])]
+    here = next((place for place in places if place.exists()), None)
+    if here is None:
+        raise EstimationError(
+            f"'{path}', an input of the result, was not found.",
+            remedy="Give its present folder: --data FOLDER.",
+        )
+    if hash_of(here) != file["sha256"]:
+        raise EstimationError(
+            f"'{here}' has changed since the result was computed.",
+            remedy="Identify again, or give the folder with the original file: --data FOLDER.",
+        )
+    return {**file, "path": str(here.resolve())}

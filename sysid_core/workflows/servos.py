@@ -5,7 +5,7 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -16,6 +16,7 @@ from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.robot import load_robot
+from sysid_core.workflows.inputs import inputs_of
 
 if TYPE_CHECKING:
     from sysid_core.servos import Replay, ServoIdentification, ServoRecording
@@ -156,10 +157,12 @@ class IdentifiedServos:
     Attributes:
         result: Identified servos of the robot.
         replays: Recorded motions with their simulation, for the report.
+        inputs: Sources of the data; empty for data in memory.
     """
 
     result: ServoIdentification
     replays: tuple[Replay, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -173,6 +176,7 @@ class IdentifiedServos:
         return {
             "schema": "robot_sysid/servo_identification/1",
             "verdict": self.verdict.to_dict(),
+            "inputs": dict(self.inputs),
             "motions": list(result.motions),
             "notes": list(result.notes),
             "ground": None if ground is None else float(ground.height),
@@ -227,4 +231,5 @@ def identify_servos(
         recordings, robot, gains=gains, ground=settings.ground, stops=settings.ends, progress=phase
     )
     progress(Step.WRITING)
-    return IdentifiedServos(result, replay(result.model, unseen[:_SHOWN]))
+    shown = replay(result.model, unseen[:_SHOWN])
+    return IdentifiedServos(result, shown, inputs_of(settings))

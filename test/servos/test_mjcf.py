@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from two_joint_arm import call
 
-from sysid_core.errors import ModelError, SignalError
+from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.export import write_mjcf
 from sysid_core.report import moving_robot
 from sysid_core.robot import load_robot
@@ -28,6 +29,8 @@ from sysid_core.servos import (
     servo_plant,
 )
 from sysid_core.simulation import SensorNoise, SimulatedRobot
+from sysid_core.workflows import ServoFiles, ServoSettings, inputs_of
+from sysid_core.workflows.servo_export import servo_differences
 
 URDF = """<robot name="arm"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.15 0 0"/><mass value="0.6"/>
@@ -80,18 +83,25 @@ def test_mujoco_replays_an_arm_near_our_own_simulation() -> None:
     assert missed < 0.1 * followed
 
 
-def test_an_exported_file_is_judged_on_recordings(tmp_path: Path) -> None:
+def written_arm(folder: Path) -> Path:
+    """A result of servos with a motion, and its exported file."""
     joints = [{"joint": j, "terms": {k.value: x for k, x in SERVO.items()}} for j in JOINTS]
     model = {"schema": "robot_sysid/servos/1", "urdf": "robot.urdf", "joints": joints}
-    (tmp_path / "servos.yaml").write_text(yaml.safe_dump(model))
-    (tmp_path / "robot.urdf").write_text(URDF)
+    (folder / "servos.yaml").write_text(yaml.safe_dump(model))
+    (folder / "robot.urdf").write_text(URDF)
     t = np.arange(0.0, 10.0, 0.02)
     target = commands(t)
     names = ",".join(["t", *(f"q_{j}" for j in JOINTS), *(f"target_{j}" for j in JOINTS)])
     table = np.column_stack([t, model_of().simulate(t, target, t, target[0]), target])
-    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header=names, comments="")
-    mjcf, out = tmp_path / "arm.xml", tmp_path / "errors.json"
-    assert call("servos", "export", tmp_path, "--out", mjcf)[0] == 0
+    np.savetxt(folder / "run.csv", table, delimiter=",", header=names, comments="")
+    settings = ServoSettings(files=ServoFiles(recordings=(folder / "run.csv",)), robot="")
+    (folder / "result.json").write_text(json.dumps({"inputs": inputs_of(settings)}))
+    assert call("servos", "export", folder, "--out", folder / "arm.xml")[0] == 0
+    return folder / "arm.xml"
+
+
+def test_an_exported_file_is_judged_on_recordings(tmp_path: Path) -> None:
+    mjcf, out = written_arm(tmp_path), tmp_path / "errors.json"
     judged = ("servos", "simulate", tmp_path, tmp_path / "run.csv", "--mjcf", mjcf)
     assert call(*judged, "--json", out)[0] == 0
     errors = json.loads(out.read_text())
@@ -101,6 +111,40 @@ def test_an_exported_file_is_judged_on_recordings(tmp_path: Path) -> None:
     mjcf.write_text(mjcf.read_text().replace("elbow", "wrist"))
     with pytest.raises(ModelError, match="elbow"):
         call(*judged)
+
+
+def test_a_proof_compares_torques_and_motions_and_is_repeated(tmp_path: Path) -> None:
+    mjcf = written_arm(tmp_path)
+    proof = json.loads((tmp_path / "arm.proof.json").read_text())
+    (exported,) = proof["exports"]
+    assert max(exported["largest_difference"].values()) < 1e-12
+    assert exported["errors"]["inside"] < 1e-4 < exported["errors"]["exported"] < 0.02
+    status, output = call("verify", tmp_path / "arm.proof.json")
+    assert status == 0 and "error as exported" in output
+    (tmp_path / "run.csv").rename(tmp_path / "moved.csv")
+    with pytest.raises(EstimationError, match="was not found"):
+        call("verify", tmp_path / "arm.proof.json")
+    output = call("servos", "export", tmp_path, "--out", mjcf)[1]
+    assert "position errors are not stated" in output
+    assert call("verify", tmp_path / "arm.proof.json")[0] == 0
+    model = yaml.safe_load((tmp_path / "servos.yaml").read_text())
+    model["joints"][0]["terms"]["inertia"] = 0.001
+    (tmp_path / "servos.yaml").write_text(yaml.safe_dump(model))
+    assert call("verify", tmp_path / "arm.proof.json")[0] == 1
+
+
+@pytest.mark.parametrize("wrong", ["kp", "armature", "damping", "frictionloss", "forcerange"])
+def test_a_file_with_a_wrong_term_has_other_torques(tmp_path: Path, wrong: str) -> None:
+    model = model_of(breakaway=0.004)
+    text = servo_mjcf(model).text
+    changed = re.sub(
+        f'{wrong}="([^"]*)"',
+        f'{wrong}="0.1 1"' if "range" in wrong else f'{wrong}="0.1"',
+        text,
+        count=1,
+    )
+    path = write_mjcf(tmp_path / "arm.xml", changed)
+    assert changed != text and max(servo_differences(model, path, 100)[0].values()) > 1e-3
 
 
 def test_friction_of_loads_and_of_rest_is_held_by_a_constant() -> None:

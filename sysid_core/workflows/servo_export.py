@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Export of identified servos to MuJoCo, with a proof of its accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.errors import SysIdError
+from sysid_core.export import PROOF_SCHEMA, Target, write_mjcf
+from sysid_core.export.arm import SEED, STATES
+from sysid_core.export.files import largest_differences
+from sysid_core.export.mjcf import MjcfReader
+from sysid_core.export.projection import Projection
+from sysid_core.files import hash_of, write_json
+from sysid_core.progress import Progress, Step, silent
+from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm
+from sysid_core.servos import (
+    ServoModel,
+    Term,
+    load_servos,
+    overall,
+    replay,
+    replay_in_mujoco,
+    servo_mjcf,
+)
+from sysid_core.workflows.inputs import recorded_settings
+from sysid_core.workflows.servos import ServoSettings
+
+SERVOS = "servos.yaml"
+
+
+@dataclass(frozen=True)
+class ServoErrors:
+    """RMS position errors of a servo robot over all motions [rad].
+
+    Attributes:
+        inside: Error of the simulation with the identified servos.
+        exported: Error of MuJoCo's simulation with the exported file.
+        held_out: True if the motions were not fitted.
+    """
+
+    inside: float
+    exported: float
+    held_out: bool
+
+
+@dataclass(frozen=True)
+class ExportedServos:
+    """Exported MJCF of a servo robot.
+
+    Attributes:
+        file: MJCF file.
+        proof: Proof, which `sysid verify` repeats.
+        differences: Largest torque difference between servos and file, by joint name [N m].
+        tolerance: Largest torque difference that rounding explains [N m].
+        errors: Position errors over the recorded motions; None: the recordings were not found.
+        sentences: Sentences on omissions and assumptions of the file.
+    """
+
+    file: Path
+    proof: Path
+    differences: Mapping[str, float]
+    tolerance: float
+    errors: ServoErrors | None
+    sentences: tuple[str, ...]
+
+    @property
+    def equal(self) -> bool:
+        """True if the torques of the file equal those of the servos."""
+        return max(self.differences.values()) <= self.tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class _Driven(Projection):
+    """Robot with the linear terms of its servos, whose commands are zero.
+
+    Attributes:
+        stiffness: Stiffness of each joint's servo, shape (n,) [N m/rad]; 0: no servo.
+        force: Largest torque of the servos, shape (n,) [N m].
+    """
+
+    stiffness: Array = field(kw_only=True)
+    force: Array = field(kw_only=True)
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Return the torques that must act beside the servos, shapes (K, n) to (K, n) [N m]."""
+        return super().torques(q, v, a) + np.clip(self.stiffness * q, -self.force, self.force)
+
+
+def _driven(model: ServoModel, assumed: Mapping[str, float]) -> _Driven:
+    """Robot with the terms of the servos that MJCF supports, computed from the identified terms."""
+    names = model.robot.joint_names
+    of = {servo.joint: servo for servo in model.servos}
+    rows = []
+    for name in names:
+        terms = of[name].values if name in of else {}
+        x = {term: terms.get(term, 0.0) for term in Term}
+        K = assumed.get(name) or (1.0 / x[Term.COMPLIANCE] if name in of else 0.0)
+        load = x[Term.LOAD_FRICTION] * of[name].load if name in of else 0.0
+        dry = K * (x[Term.FRICTION] + x[Term.BREAKAWAY]) + load
+        force = K / x[Term.INVERSE_LIMIT] if x[Term.INVERSE_LIMIT] > 0.0 else np.inf
+        rows.append((K, force, dry, K * x[Term.TIME_CONSTANT], K * x[Term.INERTIA]))
+    K, force, *friction = np.array(rows).T
+    kinds = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
+    values = {
+        f"{name}.{symbol}": x
+        for symbol, column in zip(("F_c", "F_v", "I_a"), friction, strict=True)
+        for name, x in zip(names, column, strict=True)
+    }
+    terms_of = FrictionModel(DriveTrain.direct(names), kinds)
+    ordered = np.array([values[name] for name in terms_of.names])
+    return _Driven(model.robot, terms_of, ordered, stiffness=K, force=force)
+
+
+def servo_differences(
+    model: ServoModel, file: Path, states: int = STATES, seed: int = SEED
+) -> tuple[dict[str, float], float]:
+    """Return the torque differences between servos and exported file by joint, and the difference
+    that rounding explains [N m].
+
+    Args:
+        model: Identified servos.
+        file: Exported MJCF file.
+        states: Number of random states.
+        seed: Seed of the random states.
+    """
+    driven = _driven(model, servo_mjcf(model).assumed)
+    reader = MjcfReader(file, model.robot.joint_names)
+    differences, torque = largest_differences(reader, driven, whole=False, states=states, seed=seed)
+    return differences, Target.MJCF.tolerance(torque)
+
+
+def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErrors:
+    """Return the position errors of servos and exported file over the motions of the
+    identification: the held-out ones, or those of the fit if there were none.
+
+    Args:
+        folder: Result folder of `sysid servos identify`.
+        file: Exported MJCF file.
+        data: Folder to search for recordings that are not at their stored path; None: none.
+
+    Raises:
+        SysIdError: Recordings are missing or have changed, or MuJoCo refuses the file.
+    """
+    settings, _ = recorded_settings(folder, ServoSettings, data)
+    files, model = settings.files, load_servos(folder)
+    motions = files.read_others(settings.unseen) if settings.unseen else files.read()
+    inside = replay(model, motions)
+    seconds = [item.recording.duration for item in inside]
+    exported = replay_in_mujoco(file, model, inside)
+    own, theirs = (overall([x.rms for x in xs], seconds) for xs in (inside, exported))
+    return ServoErrors(own, theirs, held_out=bool(settings.unseen))
+
+
+def export_servos(
+    folder: Path, file: Path, *, data: Path | None = None, progress: Progress = silent
+) -> ExportedServos:
+    """Export identified servos as MJCF with position actuators, with a proof beside the file.
+
+    Args:
+        folder: Result folder of `sysid servos identify`.
+        file: MJCF file to write; the proof gets the same name with the ending `.proof.json`.
+        data: Folder to search for recordings that are not at their stored path; None: none.
+        progress: Function called with each step.
+
+    Raises:
+        SysIdError: The folder contains no servos, or MJCF cannot represent the robot.
+    """
+    progress(Step.WRITING)
+    folder = folder.parent if folder.is_file() else folder
+    model = load_servos(folder)
+    made = servo_mjcf(model)
+    write_mjcf(file, made.text)
+    progress(Step.PREDICTING)
+    differences, tolerance = servo_differences(model, file)
+    errors, sentences = None, made.sentences
+    try:
+        errors = servo_errors(folder, file, data)
+    except SysIdError as err:
+        sentences = (*sentences, f"The position errors are not stated: {err}")
+    proof = file.with_suffix(".proof.json")
+    exported = {
+        "target": Target.MJCF.value,
+        "files": [{"path": file.name, "sha256": hash_of(file)}],
+        "tolerance": tolerance,
+        "largest_difference": differences,
+        "errors": None if errors is None else asdict(errors),
+        "losses": list(made.sentences),
+    }
+    content = {
+        "schema": PROOF_SCHEMA,
+        "robot": model.robot.name,
+        "urdf_hash": model.robot.urdf_hash,
+        "result": str(folder.resolve()),
+        "model": {"path": SERVOS, "sha256": hash_of(folder / SERVOS)},
+        "states": STATES,
+        "seed": SEED,
+        "exports": [exported],
+    }
+    write_json(proof, content)
+    return ExportedServos(file, proof, differences, tolerance, errors, sentences)
