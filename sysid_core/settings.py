@@ -115,7 +115,7 @@ def build_settings(
         if isinstance(hint, type) and is_dataclass(hint):
             values[one.name] = build_settings(hint, given, places)
         elif given.get(one.name) is not None or _required(one):
-            value = now(given.get(one.name))
+            value = now(given[one.name])
             values[one.name] = tuple(value) if get_origin(hint) is tuple else value
     return kind(**values)
 

@@ -178,6 +178,8 @@ def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[Ce
         return checks
     carried = Carried.load(Path(held.folder), held.frame) if isinstance(held, _Held) else None
     servos = (folder / SERVOS).is_file()
+    if not servos and any(one.errors is None for one in proof.exports):
+        raise _PROOF.refusal(path, "does not state the errors of its files")
     robot, judge = _servos(folder, data) if servos else _arm(folder, data, carried)
     checks.append(CertificateCheck("robot", robot.urdf_hash == proof.urdf_hash, robot.urdf_hash))
     for one in proof.exports:
