@@ -5,19 +5,24 @@ measured.
 
 from sysid_core.export.arm import (
     PROOF_SCHEMA,
+    SEED,
+    STATES,
     ArmResult,
     Carried,
     ExportedTarget,
     export_arm,
     judge_file,
 )
-from sysid_core.export.files import Loss, LossCode
+from sysid_core.export.files import Loss, LossCode, largest_differences
 from sysid_core.export.judged import Description, ExportedError, describe
-from sysid_core.export.mjcf import JointFields, PositionServo, mjcf_of, write_mjcf
+from sysid_core.export.mjcf import JointFields, MjcfReader, PositionServo, mjcf_of, write_mjcf
+from sysid_core.export.projection import Projection
 from sysid_core.export.targets import Target
 
 __all__ = [
     "PROOF_SCHEMA",
+    "SEED",
+    "STATES",
     "ArmResult",
     "Carried",
     "Description",
@@ -26,11 +31,14 @@ __all__ = [
     "JointFields",
     "Loss",
     "LossCode",
+    "MjcfReader",
     "PositionServo",
+    "Projection",
     "Target",
     "describe",
     "export_arm",
     "judge_file",
+    "largest_differences",
     "mjcf_of",
     "write_mjcf",
 ]

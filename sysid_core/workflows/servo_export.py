@@ -10,11 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import SysIdError
-from sysid_core.export import PROOF_SCHEMA, Target, write_mjcf
-from sysid_core.export.arm import SEED, STATES
-from sysid_core.export.files import largest_differences
-from sysid_core.export.mjcf import MjcfReader
-from sysid_core.export.projection import Projection
+from sysid_core.export import (
+    PROOF_SCHEMA,
+    SEED,
+    STATES,
+    MjcfReader,
+    Projection,
+    Target,
+    largest_differences,
+    write_mjcf,
+)
 from sysid_core.files import hash_of, write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm
