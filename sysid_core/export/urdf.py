@@ -75,6 +75,9 @@ def identified_urdf(
         mimic = joint.find("mimic")
         if mimic is not None and mimic.get("joint") in model.locked:  # parsers refuse such a leader
             joint.remove(mimic)
+    for transmission in root.findall("transmission"):
+        if any(joint.get("name") not in joints for joint in transmission.findall("joint")):
+            root.remove(transmission)  # Drake refuses a file with one of an unknown joint
     _set_dynamics(joints, "friction", coulomb or {})
     _set_dynamics(joints, "damping", viscous or {})
     return _text(root)

@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
 from sysid_core.export.urdf import identified_urdf
@@ -49,6 +50,14 @@ def test_shapes_of_fixed_links_weigh_nothing_in_mujoco(rng):
     assert root.find(".//box") is not None
     read = mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
     assert read.body_mass.sum() == pytest.approx(pi[:, 0].sum(), rel=1e-12)
+
+
+def test_a_transmission_of_a_joint_that_does_not_exist_is_left_out(rng):
+    part = '<transmission name="{0}"><joint name="{0}"/></transmission>'
+    both = part.format("j1") + part.format("nowhere") + "</robot>"
+    model = RobotModel.from_urdf(URDF.replace("</robot>", both))
+    root = ET.fromstring(identified_urdf(model, other_pi(model, rng)))
+    assert [one.get("name") for one in root.findall("transmission")] == ["j1"]
 
 
 def test_friction_goes_to_the_joints_dynamics(rng):
