@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import signal
 import threading
 from pathlib import Path
@@ -39,6 +40,23 @@ def ros_module(name: str) -> Any:
         ) from err
 
 
+_ROS_NAME = re.compile(r"(/?[a-z_]\w*(/[a-z_]\w*)*/?)?", re.ASCII | re.IGNORECASE)
+
+
+def _ros_name(value: str) -> str:
+    """Return a namespace or topic name that ROS accepts (callback of an option)."""
+    if not _ROS_NAME.fullmatch(value):
+        raise SysIdError(
+            f"{value!r} is not a valid ROS name.",
+            remedy="Use letters, digits and underscores, such as left_arm or /cell_1/left_arm; no"
+            " part may begin with a digit.",
+        )
+    return value.rstrip("/")
+
+
+_RosName = Annotated[str, typer.Option(callback=_ros_name)]
+
+
 @command(app, example="sysid up demo --scenario arm")
 def up(
     *,
@@ -46,7 +64,7 @@ def up(
     scenario: str = "payload",
     out: Path = Path("results/demo"),
     config: Path | None = None,
-    namespace: str = "",
+    namespace: _RosName = "",
     fast: Annotated[bool, typer.Option("--fast/--no-fast")] = False,
 ) -> None:
     """Start the nodes. `demo` runs a complete identification on a simulated robot.
@@ -74,7 +92,7 @@ def run(
     config: Path,
     plan: Path,
     out: Path = Path("results/run"),
-    namespace: str = "",
+    namespace: _RosName = "",
     slow: Annotated[float, typer.Option(min=0.0, max=1.0)] = 0.3,
     method: str = "lmi",
     calibration: Path | None = None,
@@ -119,7 +137,7 @@ def run(
 
 
 @command(app, example="sysid watch --seconds 60")
-def watch(*, namespace: str = "", seconds: Annotated[float, typer.Option(min=0.0)] = 0.0) -> None:
+def watch(*, namespace: _RosName = "", seconds: Annotated[float, typer.Option(min=0.0)] = 0.0) -> None:
     """Show nodes, topics, motion, payload and parameters of the running nodes in the terminal.
 
     Example: `sysid watch --namespace left`. Exit status 1 if no node is running or one reports an
@@ -145,8 +163,8 @@ robot = group(
 def save(
     *,
     path: Path,
-    topic: str = "robot_description",
-    namespace: str = "",
+    topic: _RosName = "robot_description",
+    namespace: _RosName = "",
     timeout: Annotated[float, typer.Option(min=0.1)] = 10.0,
     force: bool = False,
 ) -> None:

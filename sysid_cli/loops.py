@@ -30,7 +30,7 @@ def check(
     html_path: Annotated[Path, typer.Option("--html", metavar="FILE")] = Path("loops.html"),
     json_path: JsonPathOption = "",
     samples: Annotated[int, typer.Option(min=10, max=100000)] = 300,
-    seed: int = 1,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
 ) -> None:
     """Check in which postures the loops of a closed chain close, whether uniquely, and which
     parameters are identifiable.

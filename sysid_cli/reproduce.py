@@ -24,8 +24,8 @@ def stanford(
     *,
     html_path: _Html = Path("stanford.html"),
     json_path: JsonPathOption = "",
-    seed: int = 1992,
-    motions: Annotated[int, typer.Option(min=1)] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 1992,
+    motions: Annotated[int, typer.Option(min=1, max=10_000)] = 200,
 ) -> None:
     """Repeat tables I and II of Lin: sequential identification of the Stanford arm.
 
@@ -45,7 +45,7 @@ def identifiability(
     *,
     html_path: _Html = Path("identifiability.html"),
     json_path: JsonPathOption = "",
-    seed: int = 2023,
+    seed: Annotated[int, typer.Option(min=0)] = 2023,
 ) -> None:
     """Repeat tables 2, 4 and 5 of Wensing et al.: base parameters of PUMA 560, SCARA and Cheetah 3
     leg.

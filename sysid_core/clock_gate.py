@@ -86,6 +86,15 @@ class ClockGate:
                 out.append(f"{name} arrives {delay:.3g} s after its stamps or later")
         return "; ".join(f"{one}: synchronise both machines (chrony, PTP)" for one in out)
 
+    def stamp_at(self, now_ns: int, publisher: Hashable = "") -> int:
+        """Return the stamp [ns] of a message that arrives at `now_ns` with the smallest delay.
+
+        This is the time of the publisher's clock, up to the transport time of a message. Without a
+        stamped message of this publisher, both clocks are taken as equal.
+        """
+        delay, _ = self._delays.get(publisher, (0.0, 0))
+        return now_ns - round(delay * 1e9)
+
     def forget(self) -> None:
         """Delete the stored clock offsets, after a change of the clock or of the publishers."""
         self._delays.clear()

@@ -22,7 +22,7 @@ from robot_sysid.msg import (
 )
 from std_msgs.msg import String
 
-from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.lifecycle import LATCHED, Newest
 
 
 def margins(snapshot: Snapshot) -> str:
@@ -145,6 +145,9 @@ class Snapshot:
         return max(levels, key=LEVELS.index) if levels else "stale"
 
 
+_MOST = 1000  # aspects of nodes; more are no robot's
+
+
 class GraphView:
     """Subscriber to the state messages of all nodes.
 
@@ -156,9 +159,9 @@ class GraphView:
 
     def __init__(self, node: Node, namespace: str = "") -> None:
         self._start = time.monotonic()
-        self._health: dict[str, tuple[float, Any]] = {}
+        self._health: Newest[str, tuple[float, Any]] = Newest(_MOST)
         self._latest: dict[str, Any] = {}
-        self._streams: dict[str, Any] = {}
+        self._streams: Newest[str, Any] = Newest()
         self._history: deque[PayloadMoment] = deque(maxlen=_HISTORY)
         full = f"{namespace.strip('/')}/" if namespace.strip("/") else ""
         own = f"/{full}" if full else node.get_namespace().rstrip("/") + "/"
@@ -205,11 +208,9 @@ class GraphView:
         now = time.monotonic()
         # A node that speaks no longer of an aspect has dropped it: nothing is stale about that.
         alive = {_node_of(n) for n, (when, _) in self._health.items() if now - when <= STALE_S}
-        self._health = {
-            name: (when, status)
-            for name, (when, status) in self._health.items()
-            if now - when <= STALE_S or _node_of(name) not in alive
-        }
+        for name, (when, _) in list(self._health.items()):
+            if now - when > STALE_S and _node_of(name) in alive:
+                del self._health[name]
         health = tuple(
             NodeHealth(
                 name=name.removeprefix(self._own),

@@ -52,8 +52,8 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def move_whole(file: Path, place: Path) -> None:
-    """Rename a complete file after it has been written to disk, so that a power failure never
-    leaves a partial file.
+    """Rename a complete file after it has been written to disk, and then write its folder, so that
+    a power failure leaves neither a partial file nor the previous one.
 
     Raises:
         OSError: The file cannot be renamed.
@@ -61,6 +61,12 @@ def move_whole(file: Path, place: Path) -> None:
     with file.open("rb") as content:
         os.fsync(content.fileno())
     file.replace(place)
+    with suppress(OSError):  # some file systems have no folders that can be written
+        folder = os.open(place.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -6,14 +6,16 @@ messages for plotting tools.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from rclpy.node import Node
 
 from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.signals import EffortKind, SampleOutcome, StreamMonitor
+from sysid_core.signals.bags import Layout
 from sysid_core.signals.filters import JointFilter
 from sysid_core.signals.wrench import WrenchFilter
 from sysid_nodes.data_logger.serialised import (
@@ -23,7 +25,7 @@ from sysid_nodes.data_logger.serialised import (
     WrenchWriter,
     message_types,
 )
-from sysid_nodes.lifecycle import DATA, parameter
+from sysid_nodes.lifecycle import DATA, HELD_BACK_S, parameter
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,10 @@ class LiveFiltering:
         self._reader: JointStateReader | None = None
         self._wrench_reader = WrenchReader()
         self._joint_writers: dict[bool, JointStateWriter] = {}
-        self._wrench_writers: dict[tuple[str, bool], WrenchWriter] = {}
-        self._tare_until_ns = 0
+        # Of the newest frames: a driver may invent names without end.
+        self._wrench_writer = lru_cache(maxsize=8)(partial(WrenchWriter, self._types))
+        self._newest: dict[str, tuple[int, str]] = {}  # stamp [ns] and publisher, by stream
+        self._tare_ns = (0, 0)  # stamps of the readings that are the bias
         warm_up()
         self.restart()
 
@@ -152,10 +156,35 @@ class LiveFiltering:
         self._joint_filter = JointFilter(len(self._names), max_gap_s=self._max_gap_s)
         self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
 
-    def tare_until(self, ns: int) -> None:
-        """Estimate the bias from the sensor readings until a time."""
+    def tare(self, now_ns: int, seconds: float) -> None:
+        """Estimate the bias from the sensor readings of the next seconds, whenever they arrive."""
         self._wrench_filter.forget_bias()
-        self._tare_until_ns = ns
+        _, publisher = self._newest.get("wrench", (0, ""))
+        begin = self.gates["wrench"].stamp_at(now_ns, publisher)
+        self._tare_ns = begin, begin + round(seconds * 1e9)
+
+    def stamps_at(self, now_ns: int) -> dict[str, int]:
+        """Return the stamps that the messages of each stream have at a time [ns], on the clocks of
+        their publishers; a stream that has been silent for `HELD_BACK_S` has ended.
+        """
+        stamps = {
+            topic: (self.gates[topic].stamp_at(now_ns, publisher), newest)
+            for topic, (newest, publisher) in self._newest.items()
+        }
+        return {t: now for t, (now, newest) in stamps.items() if now - newest < HELD_BACK_S * 1e9}
+
+    def reaches(self, stamps: Mapping[str, int]) -> bool:
+        """Return True if the messages of all streams up to these stamps have arrived."""
+        return all(self._newest[topic][0] >= stamp for topic, stamp in stamps.items())
+
+    def is_of_robot(self, data: bytes) -> bool:
+        """Return True for a joint state of this robot."""
+        if self._reader is None:
+            return True
+        try:
+            return not set(self._names).isdisjoint(self._reader.layout(data).names)
+        except SysIdError:
+            return False
 
     def take_joints(self, data: bytes, now_ns: int) -> None:
         """Filter and publish a joint state.
@@ -169,11 +198,11 @@ class LiveFiltering:
         stamp = now_ns
         try:
             layout = self._reader.layout(data)
-            if not set(self._names).intersection(layout.names):  # a gripper's driver
+            if set(self._names).isdisjoint(layout.names):  # a gripper's driver
                 self.others = list(layout.names)
                 return
             self.last_joints_ns = now_ns
-            stamp = self.gates["joint_states"].take(layout.stamp_ns(data), now_ns, layout.names[0])
+            stamp = self._take_stamp("joint_states", layout, data, now_ns, layout.names[0])
             sample = self._joint_filter.update(stamp, *self._reader.arrays(layout, data))
         except SysIdError:
             self.joints.add(stamp, now_ns, valid=False)
@@ -196,19 +225,23 @@ class LiveFiltering:
             SysIdError: The message is invalid.
         """
         layout = self._wrench_reader.layout(data)
-        stamp = self.gates["wrench"].take(layout.stamp_ns(data), now_ns, layout.frame)
+        stamp = self._take_stamp("wrench", layout, data, now_ns, layout.frame)
         measured = layout.values(data, "wrench")
-        taring = now_ns < self._tare_until_ns
+        taring = self._tare_ns[0] <= stamp < self._tare_ns[1]
         sample = self._wrench_filter.update(stamp, measured, measured * 0.0 if taring else None)
         if not sample.outcome.refused:
-            key = (layout.frame, self._wrench_filter.tared)
-            writer = self._wrench_writers.get(key)
-            if writer is None:
-                writer = self._wrench_writers[key] = WrenchWriter(self._types, *key)
+            writer = self._wrench_writer(layout.frame, self._wrench_filter.tared)
             self._send_wrench(
                 writer.rich(sample, stamp, measured), lambda: writer.plain(sample, stamp)
             )
         self.wrench.add(stamp, now_ns, valid=sample.outcome not in _BAD)
+
+    def _take_stamp(
+        self, topic: str, layout: Layout, data: bytes, now_ns: int, publisher: str
+    ) -> int:
+        stamp = self.gates[topic].take(layout.stamp_ns(data), now_ns, publisher)
+        self._newest[topic] = stamp, publisher
+        return stamp
 
 
 _BAD = (SampleOutcome.INVALID, SampleOutcome.OUTLIER)

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from robot_sysid.msg import Mark
 from robot_sysid.srv import MarkRecording, StartRecording, StopRecording
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -25,8 +26,11 @@ from sysid_nodes.data_logger.live_filtering import LiveFiltering
 from sysid_nodes.lifecycle import (
     DATA,
     ERROR,
+    HELD_BACK_S,
     TRANSFORMS,
     ManagedNode,
+    Newest,
+    Pulse,
     StaticTransforms,
     interface_definitions,
 )
@@ -130,7 +134,7 @@ class Recorder:
 
     Args:
         node: Node of the data logger, whose parameters determine folder and chunk size of the bag.
-        filtering: Live filters, which restart with each bag.
+        filtering: Live filters, which restart with each bag, and know what has arrived.
         topics: Full names of the topics in `TYPES` and of the topic of position targets.
         targets: Name and type of the topic of position targets; ("", "") if none are recorded.
 
@@ -157,6 +161,8 @@ class Recorder:
             for topic, name in topics.items()
             if topic != TRANSFORMS or self._transforms.available
         }
+        self._pulse = Pulse(node, JointState, JOINTS, filtering.is_of_robot)
+        self._segments: Newest[str, bool] = Newest()  # marked ones that have not ended
         self._marks = node.create_publisher(Mark, MARKS, DATA)
         node.create_service(StartRecording, "~/start", self._on_start)
         node.create_service(StopRecording, "~/stop", self._on_stop)
@@ -181,8 +187,15 @@ class Recorder:
 
     def put(self, topic: str, data: bytes, now_ns: int) -> None:
         """Record a message, if a bag is open."""
-        if self.bag is not None:
-            self.bag.put(self._topics[topic], data, now_ns)
+        if self.bag is None:
+            return
+        self.bag.put(self._topics[topic], data, now_ns)
+        if topic == MARKS:
+            segment, _, edge = deserialize_message(data, Mark).label.rpartition(":")
+            if edge == "start":
+                self._segments[segment] = True
+            elif edge == "end":
+                self._segments.pop(segment, None)
 
     def _put_transforms(self) -> None:
         """Record all static transforms in one message, because the topic is latched."""
@@ -194,6 +207,7 @@ class Recorder:
         if self.bag is None:
             return ""
         bag, self.bag = self.bag, None
+        self._pulse.stop()
         try:
             bag.close()
         except SysIdError as err:
@@ -215,7 +229,11 @@ class Recorder:
         passed_s = min((now - self._watched_ns) * 1e-9, 0.25 * stale_s)
         heard = max(self._filtering.last_joints_ns, self._began_ns) > self._watched_ns
         self._silent_s, self._watched_ns = 0.0 if heard else self._silent_s + passed_s, now
-        if self._silent_s >= stale_s:
+        if heard:
+            self._pulse.stop()
+        elif self._silent_s >= 0.5 * stale_s:
+            self._pulse.listen()  # they may be published, but held back
+        if self._silent_s >= (max(stale_s, HELD_BACK_S) if self._pulse.beats else stale_s):
             self._node.diagnose(ERROR, "joint_states stopped")
             words = "joint_states stopped: the bag was closed without loss."
             self._node.get_logger().error(words)
@@ -250,6 +268,7 @@ class Recorder:
         self._filtering.restart()
         self._began_ns = self._watched_ns = self._node.now_ns()
         self._silent_s = 0.0
+        self._segments.clear()
         if self.description:
             text = serialize_message(String(data=self.description))
             self.put(DESCRIPTION, text, self._began_ns)
@@ -279,14 +298,23 @@ class Recorder:
             return f"{what}, only of {others}: check that robot_description belongs to it."
         return f"{what}: check that the driver is running, and that the topic is remapped."
 
-    def _on_stop(
+    async def _on_stop(
         self, request: StopRecording.Request, response: StopRecording.Response
     ) -> StopRecording.Response:
-        if self.bag is None:
+        """Close the bag when everything up to the request has arrived, or after `HELD_BACK_S`."""
+        bag = self.bag
+        if bag is None:
             response.message = "Nothing is being recorded: call ~/start first."
             return response
-        response.path, response.messages = self.bag.path, self.bag.count
-        response.message = self.close("on request")
+        ends = self._filtering.stamps_at(self._node.now_ns())
+
+        def complete() -> bool:
+            return not self._segments and self._filtering.reaches(ends)
+
+        await self._node.waits.until(lambda: self.bag is not bag or complete(), HELD_BACK_S)
+        response.path = bag.path
+        response.message = self.close("on request") if self.bag is bag else str(bag.failure or "")
+        response.messages = bag.count
         response.success = not response.message
         return response
 
@@ -300,7 +328,7 @@ class Recorder:
 
     def _on_tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         seconds = self._node.config.tare_s
-        self._filtering.tare_until(self._node.now_ns() + round(seconds * 1e9))
+        self._filtering.tare(self._node.now_ns(), seconds)
         response.success = True
         response.message = f"Taring for {seconds} s: keep the sensor free of contact and load."
         return response

@@ -18,7 +18,7 @@ from sysid_nodes.estimator.config import EstimatorConfig
 from sysid_nodes.estimator.identification import IdentificationComponent
 from sysid_nodes.estimator.payload import PayloadComponent
 from sysid_nodes.estimator.torque_residuals import TorqueResidualsComponent
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, run_node
+from sysid_nodes.lifecycle import HELD_BACK_S, LATCHED, ManagedNode, run_node
 from sysid_nodes.security import new_inside
 
 
@@ -78,9 +78,13 @@ class EstimatorNode(ManagedNode):
         response.success, response.message = True, "Forgot all samples."
         return response
 
-    def _on_save(
+    async def _on_save(
         self, request: SaveResult.Request, response: SaveResult.Response
     ) -> SaveResult.Response:
+        asked = self.now_ns()
+        await self.waits.until(
+            lambda: self._payload.complete_ns(self.now_ns()) >= asked, HELD_BACK_S
+        )
         if self.latest is None:
             response.message = "There is no estimate yet: execute a motion, or call ~/identify."
             return response

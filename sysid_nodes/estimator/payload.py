@@ -41,7 +41,7 @@ from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_nodes import conversions
 from sysid_nodes.estimator.sensor import SensorComponent
-from sysid_nodes.lifecycle import DATA, LATCHED, OK, ManagedNode
+from sysid_nodes.lifecycle import DATA, HEARTBEAT_S, HELD_BACK_S, LATCHED, OK, ManagedNode
 
 if TYPE_CHECKING:
     from sysid_nodes.estimator.config import EstimatorConfig
@@ -92,7 +92,6 @@ class KeptCalibration:
 
 _JOINTS, _WRENCH, _MARKS = "data_logger/filtered", "data_logger/wrench", "marks"
 _KEPT_S = 30.0  # of streams between runs; a mark that is later is of nothing any more
-_HEARTBEAT_S = 1.0  # an estimate that stays is said again: its stamp shows that nothing is waiting
 _LEVELS = {Severity.HELD: DiagnosticStatus.OK, Severity.FAILURE: DiagnosticStatus.ERROR}
 _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's health
 
@@ -211,7 +210,7 @@ class PayloadComponent:
                 "No robot is known.", remedy="Publish robot_description, or set robot."
             )
         late_s = 1e-9 * (self.node.now_ns() - self.session.newest_ns)
-        if late_s > self.config.part_s + _HEARTBEAT_S:
+        if late_s > self.config.part_s + HEARTBEAT_S:
             raise EstimationError(
                 f"The newest joint states are {late_s:.1f} s old.",
                 remedy="Check that data_logger and the robot's driver are running.",
@@ -260,7 +259,7 @@ class PayloadComponent:
         self._kept.keep(session.calibration)
         n = session.online.n_samples
         now = self.node.now_ns()
-        if n < 3 or (n == self._published and now - self._published_ns < _HEARTBEAT_S * 1e9):
+        if n < 3 or (n == self._published and now - self._published_ns < HEARTBEAT_S * 1e9):
             return
         new, self._published, self._published_ns = n != self._published, n, now
         estimate = session.online.estimate()
@@ -286,8 +285,18 @@ class PayloadComponent:
                 else f"{change.kind.value} {change.mass:+.3f} kg",
             )
 
+    def complete_ns(self, now_ns: int) -> int:
+        """Return the time up to which the estimate uses all messages, on the clock of this node
+        [ns]: the present, after `HELD_BACK_S` without a new sample.
+        """
+        if self.session is None:
+            return now_ns
+        behind = self._gates[_JOINTS].stamp_at(now_ns) - self.session.complete_ns
+        return now_ns - behind if 0 < behind < HELD_BACK_S * 1e9 else now_ns
+
     def _send(self, estimate: Estimate, session: PayloadSession) -> None:
-        now, frame = self.node.now_ns(), session.sensor_frame
+        # An estimate that stays is sent again: its stamp shows that nothing is waiting.
+        now, frame = self.complete_ns(self.node.now_ns()), session.sensor_frame
         self._payload.publish(
             conversions.inertia_message_from_estimate(estimate, stamp_ns=now, frame=frame)
         )

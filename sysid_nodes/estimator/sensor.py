@@ -22,7 +22,7 @@ from sysid_core.signals.wrench import (
     wrench_faults,
     wrench_hum,
 )
-from sysid_nodes.lifecycle import OK, WARN, ManagedNode, MovingTransform, StaticTransforms
+from sysid_nodes.lifecycle import OK, WARN, ManagedNode, MovingTransform, Newest, StaticTransforms
 
 if TYPE_CHECKING:
     from sysid_nodes.estimator.config import EstimatorConfig
@@ -44,7 +44,7 @@ class SensorComponent:
     def __init__(self, node: ManagedNode, mounted: Callable[[RobotModel], None]) -> None:
         self._node, self._mounted = node, mounted
         self._config: EstimatorConfig = node.config
-        self._known: set[str] = set()
+        self._known: Newest[str, bool] = Newest()  # frames of wrenches
         self._bare: RobotModel | None = None  # as described
         self._robot: RobotModel | None = None  # with the sensor
         self._patience: Timer | None = None
@@ -117,7 +117,7 @@ class SensorComponent:
             return
         c = self._config
         remark = check_wrench_frame(self._robot, frame_id, c.sensor_frame, c.wrench_frames)
-        self._known.add(frame_id)
+        self._known[frame_id] = True
         static = {transform.child for transform in self._transforms.all}
         described = self._bare is not None and self._bare.pin_model.existFrame(frame_id)
         if frame_id and not described and frame_id not in static:

@@ -7,14 +7,25 @@ from sysid_nodes.lifecycle.actions import SingleGoalAction
 from sysid_nodes.lifecycle.coroutines import Ended
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
+from sysid_nodes.lifecycle.newest import Newest
 from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check, parameter
 from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
-from sysid_nodes.lifecycle.subscriptions import DATA, LAST, LATCHED, NEWEST
+from sysid_nodes.lifecycle.subscriptions import (
+    DATA,
+    HEARTBEAT_S,
+    HELD_BACK_S,
+    LAST,
+    LATCHED,
+    NEWEST,
+    Pulse,
+)
 from sysid_nodes.lifecycle.transforms import TRANSFORMS, MovingTransform, StaticTransforms
 
 __all__ = [
     "DATA",
     "ERROR",
+    "HEARTBEAT_S",
+    "HELD_BACK_S",
     "LAST",
     "LATCHED",
     "NEWEST",
@@ -25,7 +36,9 @@ __all__ = [
     "Ended",
     "ManagedNode",
     "MovingTransform",
+    "Newest",
     "ParameterError",
+    "Pulse",
     "SingleGoalAction",
     "StaticTransforms",
     "check",

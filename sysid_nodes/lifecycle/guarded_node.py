@@ -22,6 +22,7 @@ from sysid_nodes.lifecycle.actions import Actions
 from sysid_nodes.lifecycle.clocks import ClockWatch
 from sysid_nodes.lifecycle.coroutines import answer_later
 from sysid_nodes.lifecycle.health import Health
+from sysid_nodes.lifecycle.newest import Newest
 from sysid_nodes.lifecycle.subscriptions import LossWatch
 
 Report = Callable[[BaseException], str]
@@ -88,7 +89,7 @@ class GuardedNode(LifecycleNode):
     """
 
     def __init__(self, name: str) -> None:
-        self._logged: dict[str, float] = {}
+        self._logged: Newest[str, float] = Newest()
         super().__init__(name)
         self.health = Health(self)
         self.actions = Actions(self)

@@ -5,6 +5,7 @@ change is checked and can be undone.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -17,7 +18,15 @@ from std_srvs.srv import Trigger
 from sysid_core.controller_payload import ControllerPayload, ExchangeState
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import stamp_from_ns
-from sysid_nodes.lifecycle import ERROR, LATCHED, OK, ManagedNode, run_node
+from sysid_nodes.lifecycle import (
+    ERROR,
+    HEARTBEAT_S,
+    HELD_BACK_S,
+    LATCHED,
+    OK,
+    ManagedNode,
+    run_node,
+)
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig, payload_at_flange
 from sysid_nodes.payload_bridge.interfaces import (
     NotTakenError,
@@ -39,6 +48,7 @@ class PayloadBridgeNode(ManagedNode):
     def __init__(self) -> None:
         super().__init__("payload_bridge")
         self._latest: InertiaStamped | None = None
+        self._heard_s = 0.0  # when it came, on the steady clock
 
     def configure(self) -> None:
         """Find the interface of the driver, and prepare for proposals."""
@@ -67,7 +77,7 @@ class PayloadBridgeNode(ManagedNode):
         self._latest = None
 
     def _on_payload(self, message: InertiaStamped) -> None:
-        self._latest = message
+        self._latest, self._heard_s = message, time.monotonic()
 
     # ---- the three services
 
@@ -88,6 +98,11 @@ class PayloadBridgeNode(ManagedNode):
         return callback
 
     async def _propose(self, _: Any, response: ProposePayload.Response) -> str:
+        # The estimator repeats its estimate: a newer one may be held back.
+        await self.waits.until(
+            lambda: self._latest is None or time.monotonic() - self._heard_s < 2.0 * HEARTBEAT_S,
+            HELD_BACK_S,
+        )
         now_s = self.now_ns() * 1e-9
         payload = payload_at_flange(self._latest, self.config, self.model, now_s)
         request = self._service.request(payload)

@@ -18,7 +18,7 @@ from sysid_core.execution import Measured, PositionRates
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import LAST, NEWEST, WARN
+from sysid_nodes.lifecycle import LAST, NEWEST, WARN, Newest
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.safety_inputs import SafetyInputs
 
@@ -80,7 +80,7 @@ class RobotState:
         # Whether a state is too old, new or out of order is asked where it is used, at every step.
         self.gates = {t: ClockGate(t, ahead=math.inf) for t in ("joint_states", "wrench")}
         self.measured: Measured | None = None
-        self.others: set[tuple[str, ...]] = set()  # joints of each other driver
+        self.others: Newest[tuple[str, ...], bool] = Newest()  # joints of each other driver
 
     def of(self, model: RobotModel) -> None:
         """Use only the joints of this robot from now on."""
@@ -91,7 +91,7 @@ class RobotState:
         """Store a received joint state."""
         names = tuple(message.name)
         if self._robot.isdisjoint(names):
-            self.others.add(names)
+            self.others[names] = True
             return
         stamp = self._stamp("joint_states", message, names[0])
         q, v = np.array(message.position), np.array(message.velocity)

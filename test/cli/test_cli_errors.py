@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from sysid_core.errors import SysIdError
 
 
 def sysid(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -83,8 +86,6 @@ def test_brackets_in_names_and_paths_are_text(tmp_path, capsys):
 
 
 def test_version_short_help_and_exit_status_are_there():
-    from typer.testing import CliRunner
-
     from sysid_cli.app import app
 
     version = CliRunner().invoke(app, ["--version"])
@@ -100,3 +101,24 @@ def test_output_that_nobody_reads_ends_without_a_traceback(arguments):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         running.stdout.close()  # as `head` does
         assert b"Traceback" not in running.stderr.read()
+
+
+@pytest.mark.parametrize("name", ["0x10", "a b", "a//b", "½", "left\narm"])
+@pytest.mark.parametrize(
+    "command", [["watch"], ["robot", "save", "r.urdf"], ["up", "demo"], ["run", "c.yaml", "plan"]]
+)
+def test_a_namespace_that_ros_does_not_accept_is_refused_in_a_sentence(command, name):
+    from sysid_cli.live import app
+
+    refused = CliRunner().invoke(app, [*command, "--namespace", name])
+    assert isinstance(refused.exception, SysIdError) and "valid ROS name" in str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["reproduce", "stanford"], ["reproduce", "identifiability"], ["loops", "check", "own-leg"]],
+)
+def test_a_negative_seed_is_refused(command):
+    from sysid_cli.app import app
+
+    assert CliRunner().invoke(app, [*command, "--seed", "-1"]).exit_code == 2

@@ -102,6 +102,7 @@ class PayloadSession:
         self._last_mark = 0  # stamp [ns]
         self._restart()
         self._idle = True  # no run is under way
+        self._awaits_end = False  # of a run whose beginning was marked
 
     def _restart(self) -> None:
         """Restart the run with the existing streams."""
@@ -182,6 +183,7 @@ class PayloadSession:
         """
         if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
             self._idle, self._segment, self._tare = True, "", []
+            self._awaits_end = False
         if self._idle and not self._segment:
             self._streams.keep_newest(seconds)
             self._trimmed = True
@@ -211,10 +213,10 @@ class PayloadSession:
             self._restart()
         self._last_mark = stamp_ns
         if label == RUN_START:
-            self._idle = False
+            self._idle, self._awaits_end = False, True
             return
         if label == RUN_END:
-            self._idle = True
+            self._idle, self._awaits_end = True, False
         segment, _, edge = label.rpartition(":")
         if segment.startswith(TARE_PREFIX) or segment in MOTION_SEGMENTS:
             self._idle = False
@@ -323,6 +325,14 @@ class PayloadSession:
     def newest_ns(self) -> int:
         """Newest stamp of the joint states [ns]."""
         return self._streams.newest_ns
+
+    @property
+    def complete_ns(self) -> int:
+        """Stamp up to which the estimate uses all samples and marks [ns]; during a run whose end is
+        not marked yet, that of the last sample or mark used.
+        """
+        read = self._streams.read_ns
+        return min(read, max(self._last_mark, self.last_stamp_ns)) if self._awaits_end else read
 
     def held_data(self, seconds: float) -> tuple[PayloadData, SensorModel]:
         """Return the newest samples, in a marked motion or not, without sensor bias and tool, and

@@ -153,6 +153,11 @@ class PayloadStreams:
         self.rewind()
 
     @property
+    def read_ns(self) -> int:
+        """Stamp of the last wrench that was read [ns]; 0 before the first."""
+        return max(self._last_wrench, 0)
+
+    @property
     def newest_ns(self) -> int:
         """Newest stamp of the joint states, or of the wrenches of a sensor without a robot."""
         if self._now is not None:
