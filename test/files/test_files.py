@@ -269,3 +269,14 @@ def test_hashing_a_large_file_tells_how_far_it_is(tmp_path: Path) -> None:
     with watch_progress(lambda name, share: shares.append(share)):
         hash_of(tmp_path / "run.mcap")
     assert shares == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+
+
+def test_a_renamed_file_survives_a_power_failure_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the folder's own fsync the old file, or none, is there again."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    write_text(tmp_path / "result.json", "{}")
+    hidden, folder = synced
+    assert hidden.startswith(str(tmp_path / ".result.json")) and folder == str(tmp_path)
