@@ -10,18 +10,14 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from sysid_core.errors import SignalError
-from sysid_core.files import FileKind
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
-from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
-from sysid_core.signals.bags import read_bag
+from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.workflows import drives_of, load_recording
-from sysid_studies.bench.recipe import load_recipes, read_split
+from sysid_studies.bench.recipe import Part, load_recipes, read_split
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SYSID_TEST_DATA", ROOT.parent / "shared" / "data"))
@@ -74,26 +70,9 @@ def ur10e() -> RealArm:
 
 
 def ar5() -> RealArm:
-    """Rokae AR5, mounted sideways."""
-    folder = DATA / "rokae_ar5_real"
-    model = RobotModel.from_urdf(folder / "AR5-5_07R-W4C4A2.urdf")
-    rows = np.loadtxt(folder / "dynamics_identification_data_real.csv", delimiter=",", skiprows=1)
-    stream = JointStream(
-        model.joint_names,
-        np.round(rows[:, 0] * 1e9).astype(np.int64),
-        rows[:, 1:8],
-        rows[:, 8:15],
-        None,
-        rows[:, 22:29],
-        EffortKind.LINK_TORQUE,
-    )
-    sideways = model.with_gravity((9.808, -0.153, -0.138))  # found from the data
-    return _thirds(sideways, DriveTrain.direct(model.joint_names), Recording(stream, source="AR5"))
-
-
-def ur10() -> RealArm:
-    """Universal Robots UR10, torques from currents (University of Salerno)."""
-    return _bag("ur10", RobotModel.from_urdf("ur10"))
+    """Rokae AR5, mounted sideways; its direction of gravity is found from the data."""
+    arm = _of_bench("rokae_ar5")
+    return replace(arm, model=arm.model.with_gravity((9.808, -0.153, -0.138)))
 
 
 def panda() -> RealArm:
@@ -101,49 +80,15 @@ def panda() -> RealArm:
     root = ET.fromstring(RobotModel.from_urdf("panda").urdf_xml)
     for part in [x for x in root if re.search("hand|finger", x.get("name", ""))]:
         root.remove(part)
-    return _bag("panda", RobotModel.from_urdf(ET.tostring(root, encoding="unicode")))
-
-
-def _bag(name: str, model: RobotModel) -> RealArm:
-    path = DATA / "ur10_panda_salerno_bags" / f"{name}_exciting_trajectory.db3"
-    run = read_bag(path, effort_kind=EffortKind.LINK_TORQUE)
-    names = tuple(joint.replace("fer_", "panda_") for joint in run.joints.names)
-    run = replace(run, joints=replace(run.joints, names=names))
-    return _thirds(model, DriveTrain.direct(model.joint_names), run)
-
-
-def kr300() -> RealArm:
-    """KUKA KR300 R2500 with a counterbalance on joint 2."""
-    folder = DATA / "kuka_kr300"
-    raw = FileKind("column map", "", SignalError).read_yaml(folder / "columns.yaml")
-    raw["drives"]["source"] = "the authors' MASTER_identification.m"  # their map has no such line
-    columns = ColumnMap.from_dict(raw)
-    model = RobotModel.from_urdf(folder / "kr300.urdf")
-    a, b, c = (read_table(folder / f"{name}.csv", columns) for name in "ABC")
-    return RealArm(model, columns.drives.ordered(model.joint_names), (a, b), (c,))
+    model = RobotModel.from_urdf(ET.tostring(root, encoding="unicode"))
+    return replace(_of_bench("panda_salerno"), model=model)
 
 
 def tx40() -> RealArm:
-    """Staubli TX40, motor currents times the gear ratios, every fifth sample."""
-    columns = ColumnMap.load(COLUMNS / "tx40_csv.yaml")
-    model = RobotModel.from_urdf(DATA / "tx40" / "tx40_mdh_modified.urdf")
-    run = read_table(DATA / "tx40", columns)
-    run = replace(run, joints=run.joints.select(slice(None, None, 5)))
-    return _thirds(model, columns.drives.ordered(model.joint_names), run)
-
-
-def kiwiwan() -> RealArm:
-    """A UR10 with different zero angles (probably simulated)."""
-    model = RobotModel.from_urdf("ur10")
-    runs = []
-    for i in (1, 2, 3):
-        rows = np.loadtxt(DATA / "ur10_kiwiwan" / f"ur10_traj{i}_results.csv", delimiter=",")
-        q = rows[:, :6] - [0.0, np.pi / 2, 0.0, np.pi / 2, 0.0, 0.0]
-        stamps = np.arange(len(rows)) * 20_000_000
-        effort, kind = rows[:, 12:18], EffortKind.LINK_TORQUE
-        stream = JointStream(model.joint_names, stamps, q, rows[:, 6:12], None, effort, kind)
-        runs.append(Recording(stream, source=f"kiwiwan {i}"))
-    return RealArm(model, DriveTrain.direct(model.joint_names), tuple(runs[:2]), tuple(runs[2:]))
+    """Staubli TX40, motor currents times the gear ratios, with the waves of its gears."""
+    arm = _of_bench("tx40")
+    drives = ColumnMap.load(COLUMNS / "tx40_csv.yaml").drives
+    return replace(arm, drives=drives.ordered(arm.model.joint_names))
 
 
 def sawyer() -> RealArm:
@@ -180,11 +125,16 @@ def psm() -> RealArm:
     return _read(model, folder, "psm.yaml", "one.csv")
 
 
-def mtm() -> RealArm:
-    """dVRK's master arm, first three joints."""
-    recipe = {r.name: r for r in load_recipes()}["dvrk_mtm"]
-    arm = read_split(recipe, DATA)
-    return RealArm(arm.model, arm.drives, arm.fitted, arm.judged)
+def _of_bench(name: str) -> RealArm:
+    """A robot of `sysid bench`, with the bench's division of its recordings."""
+    recipe = {r.name: r for r in load_recipes()}[name]
+    split, paths = (
+        read_split(recipe, DATA),
+        dict.fromkeys(p.path for p in recipe.fit + recipe.judge),
+    )
+    undivided = {"fit": tuple(Part(path=path) for path in paths), "judge": ()}
+    whole = read_split(recipe.model_copy(update=undivided), DATA).fitted
+    return RealArm(split.model, split.drives, split.fitted, split.judged, whole)
 
 
 def _table(
@@ -208,15 +158,15 @@ def _thinned(run: Recording, step: int) -> Recording:
 
 ARMS: dict[str, Callable[[], RealArm]] = {
     "ur10e": ur10e,
-    "kr300": kr300,
+    "kr300": partial(_of_bench, "kuka_kr300"),
     "ar5": ar5,
-    "ur10": ur10,
+    "ur10": partial(_of_bench, "ur10_salerno"),
     "panda": panda,
     "tx40": tx40,
-    "kiwiwan": kiwiwan,
+    "kiwiwan": partial(_of_bench, "ur10_kiwiwan"),
     "sawyer": sawyer,
     "xmate7": xmate7,
     "mit6": mit6,
     "psm": psm,
-    "mtm": mtm,
+    "mtm": partial(_of_bench, "dvrk_mtm"),
 }
