@@ -221,13 +221,18 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
     )
 
 
+def show_checks(console: Console, checks: Sequence[Check]) -> None:
+    """Print every check with its number."""
+    for text, ok, value in checks:
+        mark = "[green]✓[/]" if ok else "[red]✗[/]"
+        console.print(f"{mark} {text}{': ' if value else ''}{value}", highlight=False)
+
+
 def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) -> int:
     """Show the results of the checks, and write `report.html` and `result.json`; return 0 if all
     checks pass, otherwise 1.
     """
-    for text, ok, value in checks:
-        mark = "[green]✓[/]" if ok else "[red]✗[/]"
-        console.print(f"{mark} {text} {value}", highlight=False)
+    show_checks(console, checks)
     report.heading("Verdict")
     for text, ok, value in checks:
         report.verdict(ok, f"{text}: {value}" if value else text)

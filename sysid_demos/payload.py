@@ -38,7 +38,7 @@ from sysid_core.report import (
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import bags
-from sysid_demos.parts import PATIENCE, live
+from sysid_demos.parts import PATIENCE, live, show_checks
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError, execute_watched
 from sysid_nodes.conversions import estimate_from_message
@@ -216,9 +216,7 @@ def _judge(
         ("physically consistent", online.physically_consistent is True, ""),
         ("live and offline agree to 1e-6", difference <= 1e-6, f"{difference:.1e}"),
     )
-    for text, ok, value in checks:
-        mark = "[green]✓[/]" if ok else "[red]✗[/]"
-        console.print(f"{mark} {text}{': ' if value else ''}{value}", highlight=False)
+    show_checks(console, checks)
     _checks_page(out, checks, comparison_rows(online, truth))
     console.print(
         f"Inertia error {errors['inertia']:.1f} % (not judged, because slow motion contains little"

@@ -164,37 +164,25 @@ class GraphView:
         self._streams: Newest[str, Any] = Newest()
         self._history: deque[PayloadMoment] = deque(maxlen=_HISTORY)
         full = f"{namespace.strip('/')}/" if namespace.strip("/") else ""
-        own = f"/{full}" if full else node.get_namespace().rstrip("/") + "/"
-        self._own = own
-        follow = node.create_subscription
+        self._own = f"/{full}" if full else node.get_namespace().rstrip("/") + "/"
+        live = qos_profile_sensor_data
         self._subscriptions = [
-            follow(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50),
-            follow(
-                ExecutorState,
-                f"{full}trajectory_executor/state",
-                self._keep("executor"),
-                qos_profile_sensor_data,
-            ),
-            follow(
-                StreamStatistics,
-                f"{full}data_logger/statistics",
-                self._on_stream,
-                qos_profile_sensor_data,
-            ),
-            follow(PayloadEstimate, f"{full}estimator/payload_estimate", self._on_payload, LATCHED),
-            follow(
-                InertialEstimate, f"{full}estimator/parameters", self._keep("parameters"), LATCHED
-            ),
-            follow(
-                Identifiability,
-                f"{full}estimator/identifiability",
-                self._keep("identifiability"),
-                LATCHED,
-            ),
-            follow(String, f"{full}robot_description", self._keep("description"), LATCHED),
-            follow(
-                PayloadBridgeState, f"{full}payload_bridge/state", self._keep("bridge"), LATCHED
-            ),
+            node.create_subscription(kind, name if name[0] == "/" else f"{full}{name}", take, qos)
+            for kind, name, take, qos in (
+                (DiagnosticArray, "/diagnostics", self._on_diagnostics, 50),
+                (ExecutorState, "trajectory_executor/state", self._keep("executor"), live),
+                (StreamStatistics, "data_logger/statistics", self._on_stream, live),
+                (PayloadEstimate, "estimator/payload_estimate", self._on_payload, LATCHED),
+                (InertialEstimate, "estimator/parameters", self._keep("parameters"), LATCHED),
+                (
+                    Identifiability,
+                    "estimator/identifiability",
+                    self._keep("identifiability"),
+                    LATCHED,
+                ),
+                (String, "robot_description", self._keep("description"), LATCHED),
+                (PayloadBridgeState, "payload_bridge/state", self._keep("bridge"), LATCHED),
+            )
         ]
         self.node = node
 
@@ -227,17 +215,7 @@ class GraphView:
             health=health,
             streams=dict(self._streams),
             history=tuple(self._history),
-            **{
-                key: self._latest.get(key)
-                for key in (
-                    "executor",
-                    "payload",
-                    "parameters",
-                    "identifiability",
-                    "bridge",
-                    "description",
-                )
-            },
+            **self._latest,
         )
 
     def _keep(self, key: str) -> Any:

@@ -25,6 +25,7 @@ from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
 from sysid_core.robot import Array, mass_com_inertia_from_pi, transform_pi
 from sysid_studies.payload.families import FAMILIES
 from sysid_studies.payload.objects import StudyObject, random_objects
+from sysid_studies.payload.runs import payload_error
 from sysid_studies.payload.scene import (
     GOAL_FAULTS,
     NOISE_LEVELS,
@@ -51,7 +52,6 @@ def thing_number(number: int) -> StudyObject:
 
 def moments(count: int) -> None:
     """Print the coverage at every moment, and the time at which enough is known (and correct)."""
-    upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
     print(f"{count} objects; beyond 2 sd: share of moments and components, and at the worst moment")
     for speed in SPEEDS:
         for kind, faults, sensor in (
@@ -72,9 +72,12 @@ def moments(count: int) -> None:
                     i = int(np.argmin(np.abs(MOMENTS - t)))
                     if abs(MOMENTS[i] - t) > 1e-6:
                         continue
-                    p = PayloadSummary.of(online.estimate())
-                    error = np.r_[p.mass - mass, p.com - com, (p.inertia - inertia)[upper]]
-                    z[number, i] = error / np.sqrt(np.diag(p.covariance))
+                    estimate = online.estimate()
+                    p, (error, variance) = (
+                        PayloadSummary.of(estimate),
+                        payload_error(estimate, thing.pi),
+                    )
+                    z[number, i] = error / np.sqrt(variance)
                     relative = online.knowledge.uncertainty
                     off = np.abs(np.diag(p.inertia) - np.diag(inertia))
                     scale = np.diag(p.inertia_sd) / np.maximum(relative[2], 1e-12)

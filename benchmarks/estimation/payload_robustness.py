@@ -29,15 +29,11 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
-    JointSplines,
     PayloadMAP,
     RunningMAP,
     SensorModel,
-    SplineMotion,
-    filtered_motion_covariance,
 )
 from sysid_core.robot import (
     Array,
@@ -47,19 +43,18 @@ from sysid_core.robot import (
     wrench_regressor,
 )
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals import JointStream
-from sysid_core.signals.filters import filter_joints
 from sysid_core.validation import payload_errors
 from sysid_fleet.batch import Engine
 from sysid_studies.payload.families import FAMILIES, WRONG_SHAPES, given_shape
 from sysid_studies.payload.objects import StudyObject, random_objects
+from sysid_studies.payload.runs import payload_error
 from sysid_studies.payload.scene import (
-    ENCODER_SD,
     GOAL_FAULTS,
     NOISE_LEVELS,
     Experiment,
     Swing,
     encoder_experiment,
+    seen_by_encoders,
     swing,
 )
 
@@ -68,7 +63,6 @@ SECONDS = 1.5
 SENSORS = (("clean", None, CALIBRATED_SENSOR), ("faulty", GOAL_FAULTS, SensorModel()))
 TARED = replace(SensorModel(), bias=(0.05, 0.0025))
 _SEED = 2026
-_UPPER = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
 _ENTRIES = np.array([1.0, 2.0, 1.0, 2.0, 2.0, 1.0])  # of the matrix, for each of these
 _USEFUL = 0.2  # of `told`
 _NOISE = np.repeat([NOISE_LEVELS["moderate"].force, NOISE_LEVELS["moderate"].torque], 3)
@@ -173,24 +167,15 @@ def nuisance_experiment(
 ) -> Experiment:
     """Return a recording of an object with one fault at a mean angular speed [rad/s]."""
     motion = swing(speed, nuisance.seconds)
-    model, frame, time = motion.model, motion.frame, motion.time
+    time = motion.time
     late = swing(speed, nuisance.seconds, shift=-nuisance.delay)
-    offsets = nuisance.encoder * rng.normal(size=model.nv)
+    offsets = nuisance.encoder * rng.normal(size=motion.model.nv)
     wrench = _true_wrench(replace(late, q=late.q + offsets), thing, nuisance.gravity, rng)
     if nuisance is NUISANCES["quantised .1 N"]:  # after the noise
         wrench = nuisance.wrench(time, wrench + _NOISE * rng.normal(size=wrench.shape), rng)
     else:
         wrench = nuisance.wrench(time, wrench, rng) + _NOISE * rng.normal(size=wrench.shape)
-    q = motion.q + ENCODER_SD * rng.normal(size=motion.q.shape)
-    stamps = np.round(time * 1e9).astype(np.int64)
-    filtered, _ = filter_joints(JointStream(model.joint_names, stamps, q))
-    assert filtered.v is not None and filtered.a is not None
-    splines = JointSplines.fit(time, q)
-    belief = SplineMotion(model, frame, splines, time)
-    seen = model.frame_motion(frame, filtered.q, filtered.v, filtered.a)
-    covariance = filtered_motion_covariance(model, frame, filtered)
-    causal = PayloadData.of(time, wrench, seen, covariance=covariance)
-    return Experiment(causal, PayloadData.of(time, wrench, belief.frame_motion()), belief)
+    return seen_by_encoders(motion, wrench, rng)
 
 
 def _true_wrench(motion: Swing, thing: StudyObject, tilt: float, rng: np.random.Generator) -> Array:
@@ -222,10 +207,8 @@ class Outcome:
 
 def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
     """Compare an estimate with the true parameters."""
-    payload = PayloadSummary.of(estimate)
-    mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
-    error = np.r_[payload.mass - mass, payload.com - com, (payload.inertia - inertia)[_UPPER]]
-    sd = np.sqrt(np.maximum(np.diag(payload.covariance), 1e-300))
+    error, variance = payload_error(estimate, thing.pi)
+    sd, inertia = np.sqrt(variance), mass_com_inertia_from_pi(thing.pi)[2]
     told = float(np.sqrt(np.square(sd[4:]) @ _ENTRIES) / np.linalg.norm(inertia))
     codes = {reason.code for reason in estimate.warnings}
     errors = payload_errors(estimate.values, thing.pi, thing.size)

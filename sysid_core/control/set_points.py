@@ -33,6 +33,14 @@ class SetPointError(SignalError):
         self.code = code
 
 
+_FIND = "Find the node that publishes on this topic with `ros2 topic info -v`."
+_FASTER = " For faster motions raise feedback_limit."
+_GO_ON = (
+    "Set points must continue from the current position of the robot. Check if a second node"
+    " publishes them."
+)
+
+
 @dataclass(frozen=True, eq=False)
 class SetPointLimits:
     """Limits of set points, arrays in the order of the actuated joints of the robot.
@@ -90,30 +98,24 @@ class SetPointLimits:
                 SetPointFault.POSITION,
                 f"The set point of {self.joint_names[j]} is {q[j]:.4g}, outside"
                 f" [{self.lower[j]:.4g}, {self.upper[j]:.4g}].",
-                remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
+                remedy=_FIND,
                 joint=self.joint_names[j],
             )
-        fast = np.flatnonzero(np.abs(v) > self.velocity)
-        if fast.size:
-            j = int(fast[0])
-            raise SetPointError(
-                SetPointFault.VELOCITY,
-                f"The set point's speed of {self.joint_names[j]} is {v[j]:.4g}, limit"
-                f" {self.velocity[j]:.4g}.",
-                remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
-                joint=self.joint_names[j],
-            )
-        steep = np.flatnonzero(np.abs(a) > self.acceleration)
-        if steep.size:
-            j = int(steep[0])
-            raise SetPointError(
-                SetPointFault.ACCELERATION,
-                f"The set point's acceleration of {self.joint_names[j]} is {a[j]:.4g}, limit"
-                f" {self.acceleration:.4g}.",
-                remedy="Find the node that publishes the set points with `ros2 topic info -v`. For faster motions raise"
-                " feedback_limit.",
-                joint=self.joint_names[j],
-            )
+        acceleration = np.full(len(a), self.acceleration)
+        for code, name, values, limit, more in (
+            (SetPointFault.VELOCITY, "speed", v, self.velocity, ""),
+            (SetPointFault.ACCELERATION, "acceleration", a, acceleration, _FASTER),
+        ):
+            beyond = np.flatnonzero(np.abs(values) > limit)
+            if beyond.size:
+                j = int(beyond[0])
+                raise SetPointError(
+                    code,
+                    f"The set point's {name} of {self.joint_names[j]} is {values[j]:.4g}, limit"
+                    f" {limit[j]:.4g}.",
+                    remedy=_FIND + more,
+                    joint=self.joint_names[j],
+                )
         if not near:
             raise SetPointError(
                 SetPointFault.NO_STATE,
@@ -127,15 +129,13 @@ class SetPointLimits:
             raise SetPointError(
                 SetPointFault.STEP,
                 f"A set point is {min(far):.3g} rad away from the reference and from the robot.",
-                remedy="Set points must continue from the current position of the robot. Check if a second node publishes them."
-                "",
+                remedy=_GO_ON,
                 distance=min(far),
             )
         if min(faster) > self.bandwidth * self.step + self.acceleration * dt:
             raise SetPointError(
                 SetPointFault.SPEED_STEP,
                 f"A set point's velocity differs by {min(faster):.3g} rad/s at once.",
-                remedy="Set points must continue from the current position of the robot. Check if a second node publishes them."
-                "",
+                remedy=_GO_ON,
                 speed=min(faster),
             )

@@ -34,7 +34,7 @@ from sysid_core.signals.filters import filter_joints
 from sysid_core.simulation import MujocoPlant
 from sysid_core.validation import payload_errors
 from sysid_studies.payload.objects import StudyObject, modular_objects
-from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS
+from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS, disturbed
 from sysid_studies.payload.tables import PAPER_TABLE_IV, as_printed, short
 from sysid_studies.table import StudyTable
 
@@ -73,12 +73,7 @@ def record_arm(thing: StudyObject, rng: np.random.Generator) -> ArmRun:
     rows = np.arange(late, len(time), _EVERY)
     q = q_true[rows] + ENCODER_SD * rng.normal(size=(len(rows), model.nv))
     stamps = time[rows]
-    unit = np.repeat([1.0, faults.crosstalk_length], 3)
-    gain = np.eye(6) + faults.crosstalk * rng.normal(size=(6, 6)) * unit[:, None] / unit
-    bias = np.repeat([faults.bias_force, faults.bias_torque], 3) * rng.normal(size=6)
-    noise = NOISE_LEVELS["moderate"]
-    white = np.repeat([noise.force, noise.torque], 3) * rng.normal(size=(len(rows), 6))
-    measured = wrench[rows - late] @ gain.T + bias + white
+    measured = disturbed(wrench[rows - late], NOISE_LEVELS["moderate"], faults, rng)
 
     filtered, _ = filter_joints(
         JointStream(model.joint_names, np.round(stamps * 1e9).astype(np.int64), q)

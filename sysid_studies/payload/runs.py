@@ -166,13 +166,19 @@ def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
     """Return the mean of (error / standard deviation)^2 over mass, centre of mass, and inertia
     about the centre of mass.
     """
+    error, variance = payload_error(estimate, truth)
+    return float(np.mean(error**2 / variance))
+
+
+def payload_error(estimate: Estimate, truth: Array) -> tuple[Array, Array]:
+    """Return the errors of mass, centre of mass and inertia about it (Ixx, Ixy, Iyy, Ixz, Iyz,
+    Izz), and their variances, shape (10,) each.
+    """
     payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(truth)
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
-    error = np.concatenate(
-        [[payload.mass - mass], payload.com - com, (payload.inertia - inertia)[upper]]
-    )
-    return float(np.mean(error**2 / np.maximum(np.diag(payload.covariance), 1e-300)))
+    error = np.r_[payload.mass - mass, payload.com - com, (payload.inertia - inertia)[upper]]
+    return error, np.maximum(np.diag(payload.covariance), 1e-300)
 
 
 def run_cases(
@@ -184,11 +190,16 @@ def run_cases(
 
 
 def table_cases(
-    seeds: int, names: Sequence[str], *, faults: bool = False, paper: bool = False
+    seeds: int,
+    names: Sequence[str],
+    mode: str = "encoders",
+    *,
+    faults: bool = False,
+    paper: bool = False,
 ) -> list[Case]:
-    """Return the cases of table III: 150 samples, moderate noise, motion from encoders."""
+    """Return the cases of table III: 150 samples, moderate noise."""
     return [
-        Case(thing, speed, "moderate", "encoders", 1.5, seed, faults, paper)
+        Case(thing, speed, "moderate", mode, 1.5, seed, faults, paper)
         for thing in names
         for speed in SPEEDS[:3]
         for seed in range(seeds)
@@ -204,16 +215,6 @@ def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -
         for thing in names
         for speed in speeds
         for noise in NOISE_LEVELS
-    ]
-
-
-def accelerometer_cases(seeds: int, names: Sequence[str]) -> list[Case]:
-    """Return the cases with 150 samples and independent moderate noise on the accelerations."""
-    return [
-        Case(thing, speed, "moderate", "accelerations", 1.5, seed)
-        for thing in names
-        for speed in SPEEDS[:3]
-        for seed in range(seeds)
     ]
 
 
@@ -299,7 +300,8 @@ def _run_all(extent: Extent, engine: Engine, progress: Progress) -> Runs:
     in_base, rivals = table_cases(seeds, chosen, paper=True), (BASELINE, *RIVALS)
     runs.base = run("table III, base convention", in_base, rivals)
     runs.faulty = run("faulty sensor", table_cases(seeds, chosen, faults=True), PAYLOAD_METHODS)
-    runs.noisy = run("noisy accelerations", accelerometer_cases(seeds, chosen), PAYLOAD_METHODS)
+    independent = table_cases(seeds, chosen, "accelerations")
+    runs.noisy = run("noisy accelerations", independent, PAYLOAD_METHODS)
     noisy = noise_cases(extent.seconds, extent.speeds, extent.names)
     runs.figure6 = run("figure 6", noisy, FIGURE_METHODS)
     return runs

@@ -149,6 +149,13 @@ def measured_wrench(
     true = exact_data(
         swing(speed, seconds, shift=-faults.delay, amplitude=amplitude), thing.pi
     ).wrench
+    return disturbed(true, noise, faults, rng)
+
+
+def disturbed(
+    true: Array, noise: NoiseLevel, faults: SensorFaults, rng: np.random.Generator
+) -> Array:
+    """Return wrenches with the gain errors, bias and noise of a sensor, shape (K, 6)."""
     unit = np.repeat([1.0, faults.crosstalk_length], 3)
     gain = np.eye(6) + faults.crosstalk * rng.normal(size=(6, 6)) * unit[:, None] / unit
     bias = np.repeat([faults.bias_force, faults.bias_torque], 3) * rng.normal(size=6)
@@ -186,6 +193,11 @@ def encoder_experiment(
     """Return the run with motion from encoders, as in table III of the paper."""
     motion = swing(speed, seconds, amplitude=amplitude)
     wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng, amplitude)
+    return seen_by_encoders(motion, wrench, rng)
+
+
+def seen_by_encoders(motion: Swing, wrench: Array, rng: np.random.Generator) -> Experiment:
+    """Return the samples with the motion from noisy encoder readings, filtered and smoothed."""
     q = motion.q + ENCODER_SD * rng.normal(size=motion.q.shape)
     stamps = np.round(motion.time * 1e9).astype(np.int64)
     filtered, _ = filter_joints(JointStream(motion.model.joint_names, stamps, q))
