@@ -107,7 +107,7 @@ PAPER_ROBOTS = (
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PaperComparison:
     """Three values of one quantity: computed by this package, published, and (if possible) the rank
     of a sampled regressor.
     """
@@ -128,7 +128,7 @@ class Comparison:
 class IdentifiabilityStudy:
     """Comparisons with the paper, and the underlying results by title."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PaperComparison, ...]
     answers: dict[str, tuple[Identifiability, Identifiability]]
 
     @property
@@ -205,7 +205,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
     Args:
         rng: Random generator of the states of the sampled regressors.
     """
-    comparisons: list[Comparison] = []
+    comparisons: list[PaperComparison] = []
     answers: dict[str, tuple[Identifiability, Identifiability]] = {}
     for paper in PAPER_ROBOTS:
         model = load_robot(paper.robot, floating_base=paper.floating_base)
@@ -224,7 +224,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
         def add(
             quantity: str, here: object, there: object, rank: object = "", title: str = paper.title
         ) -> None:
-            comparisons.append(Comparison(title, quantity, str(here), str(there), str(rank)))
+            comparisons.append(PaperComparison(title, quantity, str(here), str(there), str(rank)))
 
         if paper.dim_v is not None and paper.dim_k is not None:
             for key, name, values in (

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[Item, Result]):
+class Attempt(Generic[Item, Result]):
     """Result or error of one item.
 
     Attributes:
@@ -158,7 +158,7 @@ class Engine:
 
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
-    ) -> Iterator[Outcome[Item, Result]]:
+    ) -> Iterator[Attempt[Item, Result]]:
         """Yield the outcomes of all items, in the order of completion.
 
         At most a few items per worker are sent at a time, so that memory does not depend on their
@@ -219,29 +219,29 @@ def _ctrl_c_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _attempt(function: Callable[[Item], Result], item: Item) -> Outcome[Item, Result]:
+def _attempt(function: Callable[[Item], Result], item: Item) -> Attempt[Item, Result]:
     try:
-        return Outcome(item, function(item))
+        return Attempt(item, function(item))
     except Exception as err:
-        return Outcome(item, None, err)
+        return Attempt(item, None, err)
 
 
-def _outcome(future: Any, item: Item) -> Outcome[Item, Any] | None:
+def _outcome(future: Any, item: Item) -> Attempt[Item, Any] | None:
     """Outcome of an item whose work has ended; None if the result was lost on its way."""
     from distributed import KilledWorker
     from distributed import TimeoutError as Late
 
     if future.status == "finished":
         try:
-            return Outcome(item, future.result(timeout=FETCH))
+            return Attempt(item, future.result(timeout=FETCH))
         except Late:  # its worker died with the result, which Dask may wait for without end
             return None
     error = future.exception() if future.status == "error" else None
     killed = isinstance(error, KilledWorker)
     if error is not None and not killed:
-        return Outcome(item, None, error)
+        return Attempt(item, None, error)
     how = "every worker that processed it ended" if killed else f"it was {future.status}"
-    return Outcome(item, None, _lost(how), lost=True)
+    return Attempt(item, None, _lost(how), lost=True)
 
 
 def _lost(how: str) -> SysIdError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from sysid_core.errors import SysIdError
-from sysid_fleet.batch.engine import Engine, Item, Outcome
+from sysid_fleet.batch.engine import Attempt, Engine, Item
 from sysid_fleet.batch.rows import Rows, RowWriter
 
 
@@ -118,7 +118,7 @@ class _Call:
         return self.function(job.item), time.perf_counter() - begun
 
 
-def _rows_of(outcome: Outcome[Job[Any], Any]) -> tuple[list[dict[str, Any]], str]:
+def _rows_of(outcome: Attempt[Job[Any], Any]) -> tuple[list[dict[str, Any]], str]:
     """Rows of a job, and its error ("" if it succeeded)."""
     job = outcome.item
     known = {"job": job.key, **job.known}

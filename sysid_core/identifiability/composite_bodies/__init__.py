@@ -4,7 +4,7 @@
 from sysid_core.identifiability.composite_bodies.backward_recursion import (
     CLEAR,
     BackwardSolution,
-    Step,
+    RecursionStep,
     StepRows,
     solve_backward,
 )
@@ -27,7 +27,7 @@ __all__ = [
     "BackwardSolution",
     "DrivingAxisChain",
     "MinimalConstants",
-    "Step",
+    "RecursionStep",
     "StepRows",
     "are_parallel",
     "direction_in_body",

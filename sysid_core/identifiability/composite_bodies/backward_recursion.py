@@ -43,7 +43,7 @@ class StepRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class RecursionStep:
     """Result of one step of the sequential estimation.
 
     Attributes:
@@ -77,7 +77,7 @@ class BackwardSolution:
     x: Array
     shares: Array
     prior_share: Array
-    steps: tuple[Step, ...]
+    steps: tuple[RecursionStep, ...]
     open_directions: Array
 
     @property
@@ -119,7 +119,7 @@ def solve_backward(
         x = x + gain @ (y - A @ x)
         W = W + gain @ (E - A @ W)
         steps.append(
-            Step(
+            RecursionStep(
                 name=block.name,
                 n_settled=int(clear.sum()),
                 n_postponed=int((shown & ~clear).sum()),
@@ -149,7 +149,7 @@ def _settle_the_rest(
     N: Array,
     postponed: tuple[Array, Array, Array],
     starts: Array,
-    steps: tuple[Step, ...],
+    steps: tuple[RecursionStep, ...],
 ) -> BackwardSolution:
     """Combine the equations that were postponed to the end with the prior, and sum up the error
     contributions.

@@ -21,12 +21,14 @@ from sysid_core.identifiability.rpna.regrouping import (
     structural_base_parameters,
     transfers_of,
 )
-from sysid_core.identifiability.rpna.stages import Layout
+from sysid_core.identifiability.rpna.stages import StageLayout
 from sysid_core.kinds import Kind
 from sysid_core.robot import INERTIAL_NAMES, Array
 
 
-def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameters: int) -> Array:
+def system_nullspace(
+    layout: StageLayout, results: Sequence[StageResult], n_parameters: int
+) -> Array:
     r"""Return the undetectable parameter changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi
     = -B_i R_ii`.
 
@@ -52,7 +54,7 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
 
 
 def identifiable_combinations(
-    layout: Layout, results: Sequence[StageResult], n_parameters: int
+    layout: StageLayout, results: Sequence[StageResult], n_parameters: int
 ) -> Array:
     r"""Return the parameter combinations that data can excite: block upper-triangular, `N_ii =
     N_i`, `N_ij = N_i,p(j) B_j`.
@@ -131,7 +133,7 @@ class BodyIdentifiability:
 
 
 @dataclass(frozen=True)
-class ParameterVerdict:
+class ParameterAnswer:
     """Identifiability of one parameter, with its name and its role as a base parameter."""
 
     name: str
@@ -170,7 +172,7 @@ class Identifiability:
     rotor_names: tuple[str, ...]
     warnings: tuple[str, ...]
     exact_angles: Identifiability | None
-    _layout: Layout = field(repr=False)
+    _layout: StageLayout = field(repr=False)
     _results: Sequence[StageResult] = field(repr=False)
 
     @property
@@ -194,10 +196,10 @@ class Identifiability:
         return self if self.exact_angles is None else self.exact_angles
 
     @cached_property
-    def parameters(self) -> tuple[ParameterVerdict, ...]:
+    def parameters(self) -> tuple[ParameterAnswer, ...]:
         """Verdicts of all parameters."""
         return tuple(
-            ParameterVerdict(name, _VERDICTS[code], bool(chosen))
+            ParameterAnswer(name, _VERDICTS[code], bool(chosen))
             for name, code, chosen in zip(
                 self.parameter_names, self.codes, self.is_base, strict=True
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.rpna.algorithm import StageResult
-from sysid_core.identifiability.rpna.stages import Layout
+from sysid_core.identifiability.rpna.stages import StageLayout
 from sysid_core.robot import INERTIAL_NAMES, Array
 
 _ZERO = 1e-10  # of the natural scale: below, a coefficient of a regrouping is rounding
@@ -65,7 +65,7 @@ def combination_text(terms: dict[str, float]) -> str:
 
 
 def structural_base_parameters(
-    layout: Layout,
+    layout: StageLayout,
     results: Sequence[StageResult],
     names: tuple[str, ...],
     is_base: NDArray[np.bool_],
@@ -125,7 +125,7 @@ def regroupings_of(base: BaseParameters, bodies: Sequence[str]) -> tuple[Regroup
 
 
 def transfers_of(
-    layout: Layout,
+    layout: StageLayout,
     results: Sequence[StageResult],
     bodies: Sequence[str],
     parents: Sequence[str],

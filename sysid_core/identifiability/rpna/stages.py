@@ -130,7 +130,7 @@ class Mimic(Kind):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Step:
+class JointStep:
     """Set of constant free modes of a joint: k modes, D velocities, P parameters.
 
     `momenta` is M of Wensing, Niemeyer and Slotine (2023), eqs. (36), (52).
@@ -172,7 +172,7 @@ class Stage:
     bodies: tuple[int, ...]
     rotors: tuple[str, ...]
     rotor_scales: tuple[float, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[JointStep, ...]
     key: bytes | None
     chain: CoupledChain | None = None
 
@@ -190,7 +190,7 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class StageLayout:
     """All stages of a robot, parents before children, and its natural length.
 
     Attributes:
@@ -236,7 +236,7 @@ def build_layout(
     gravity: Array,
     rotors: Sequence[Rotor] = (),
     mimic: Mimic = Mimic.INDEPENDENT,
-) -> Layout:
+) -> StageLayout:
     """Return the stages of a robot.
 
     Args:
@@ -270,7 +270,7 @@ def build_layout(
     seed = np.concatenate([gravity / norm, np.zeros(3)])[:, None] if norm > 0 else np.zeros((6, 0))
     pi_scale = np.array([1.0, *[joints.length] * 3, *[joints.length**2] * 6])
     names = tuple(rotor.parameter_name for rotor in rotors)
-    return Layout(tuple(stages), joints.length, pi_scale, seed, names)
+    return StageLayout(tuple(stages), joints.length, pi_scale, seed, names)
 
 
 class _Joints:
@@ -312,9 +312,9 @@ class _Joints:
         zero = np.zeros((len(modes), 3))
         self.momenta = wrench_regressor(self.modes[:, :3], zero, self.modes[:, 3:])
 
-    def step(self, i: int) -> Step:
+    def step(self, i: int) -> JointStep:
         k = slice(self.at[i], self.at[i + 1])
-        return Step(
+        return JointStep(
             self.X[i], self.B[i], self.modes[k].T, self.crosses[k], self.rates[k], self.momenta[k]
         )
 
@@ -374,8 +374,8 @@ class _Joints:
 
 
 def _stack(
-    members: Sequence[Step], speeds: Sequence[float], spins: Sequence[tuple[Array, float]]
-) -> Step:
+    members: Sequence[JointStep], speeds: Sequence[float], spins: Sequence[tuple[Array, float]]
+) -> JointStep:
     r"""Members and rotors that one coordinate moves, as one step (appendix I).
 
     Wensing, Niemeyer and Slotine (2023), eqs. (53) to (55): (53), (54), (55) for link and rotor
@@ -397,7 +397,7 @@ def _stack(
     moved = list(zip(members, speeds, strict=True))
     one, zero = [np.ones((1, 1))] * len(rows), [np.zeros((1, 1))] * len(rows)
     block = scipy.linalg.block_diag
-    return Step(
+    return JointStep(
         X=np.vstack([member.X for member in members] + rows),
         B=np.hstack([member.B for member in members] + columns),
         modes=np.vstack([s * m.modes for m, s in moved] + one),

@@ -23,7 +23,7 @@ from sysid_core.identifiability.rpna.algorithm import (
     recursive_parameter_nullspace,
 )
 from sysid_core.identifiability.rpna.answer import BodyIdentifiability, Identifiability
-from sysid_core.identifiability.rpna.stages import Layout, Mimic, build_layout, joint_types
+from sysid_core.identifiability.rpna.stages import Mimic, StageLayout, build_layout, joint_types
 from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor
 from sysid_core.robot.loops import mimic_joints
 
@@ -111,7 +111,9 @@ def _exact_urdf(urdf_xml: str) -> tuple[str, tuple[str, ...]]:
     return ET.tostring(root, encoding="unicode"), tuple(changed)
 
 
-def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageResult]) -> list[str]:
+def doubts_in_words(
+    model: RobotModel, layout: StageLayout, results: Sequence[StageResult]
+) -> list[str]:
     """Return the sentences on rank decisions that are uncertain or depend on rounding."""
     near, weak = [], []
     for stage, result in zip(layout.stages, results, strict=True):
@@ -242,7 +244,7 @@ def _require_gravity(gravity: ArrayLike) -> Array:
 
 
 def _rounding_warning(
-    layout: Layout,
+    layout: StageLayout,
     results: Sequence[StageResult],
     exact: Sequence[StageResult],
     changed: Sequence[str],
@@ -260,7 +262,7 @@ def _assemble(
     model: RobotModel,
     gravity: Array,
     static: bool,
-    layout: Layout,
+    layout: StageLayout,
     results: Sequence[StageResult],
     alternative: Identifiability | None,
     warnings: tuple[str, ...],

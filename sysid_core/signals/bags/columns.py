@@ -108,7 +108,7 @@ class _Columns:
         )
 
 
-class JointColumns(_Columns):
+class JointRows(_Columns):
     """Collector of joint states, with joints mapped by name.
 
     Args:
@@ -180,7 +180,7 @@ class JointColumns(_Columns):
         return ordered, (*notes, *stamp_notes, *report.notes(topic))
 
 
-class WrenchColumns(_Columns):
+class WrenchRows(_Columns):
     """Collector of the wrenches of one sensor."""
 
     def __init__(self, thinning: int = 1) -> None:

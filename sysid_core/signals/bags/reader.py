@@ -9,7 +9,7 @@ from typing import Any
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import StaticTransform
-from sysid_core.signals.bags.columns import JointColumns, WrenchColumns
+from sysid_core.signals.bags.columns import JointRows, WrenchRows
 from sysid_core.signals.bags.layouts import (
     JOINT_STATE,
     WRENCH_STAMPED,
@@ -157,8 +157,8 @@ def read_bag(
     notes = list(bag.damage)
     joint = _joint_topic(bag, joint_topic)
     wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic", namespace_of(joint.name))
-    joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint, window_ns))
-    wrench_columns = WrenchColumns(_thinning(wrench, window_ns))
+    joint_columns = JointRows(tuple(joints) if joints else (), _thinning(joint, window_ns))
+    wrench_columns = WrenchRows(_thinning(wrench, window_ns))
     texts = Texts(bag, joint.name)
     wanted = {joint.name, *texts.names, *([wrench.name] if wrench is not None else [])}
     takers = texts.takers()
@@ -223,7 +223,7 @@ def _source_of_merged(bag: StoredBag) -> str | None:
 
 def _joint_names(bag: StoredBag, topic: str) -> set[str]:
     """Names of the joints in the first messages of a topic."""
-    columns = JointColumns((), 1)
+    columns = JointRows((), 1)
     block = next(iter(bag.blocks((topic,))), None)
     if block is None:
         return set()
