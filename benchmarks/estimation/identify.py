@@ -35,7 +35,7 @@ from sysid_core.robot import (
     FrictionModel,
     RobotModel,
 )
-from sysid_core.signals import EffortKind, JointStream, Recording
+from sysid_core.signals import Recording
 
 
 def simulated_run(model: RobotModel, samples: int, rate_hz: float) -> tuple[Recording, np.ndarray]:
@@ -52,15 +52,8 @@ def simulated_run(model: RobotModel, samples: int, rate_hz: float) -> tuple[Reco
     a = -(np.sin(phase) * w**2) @ a_k - (np.cos(phase) * w**2) @ b_k
     tau = model.inverse_dynamics(q, v, a) + 1.5 * np.tanh(v / 0.005) + 0.8 * v + 0.1 * a
     tau += rng.normal(size=tau.shape) * 0.3
-    stream = JointStream(
-        model.joint_names,
-        np.round(t * 1e9).astype(np.int64),
-        q,
-        v + rng.normal(size=v.shape) * 1e-3,
-        effort=tau,
-        effort_kind=EffortKind.LINK_TORQUE,
-    )
-    return Recording(stream, source="simulated"), a
+    v_read = v + rng.normal(size=v.shape) * 1e-3
+    return Recording.from_arrays(model.joint_names, t, q, v_read, effort=tau), a
 
 
 def arrays_to_regression(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from scipy.interpolate import BPoly
 from sysid_core.errors import SignalError
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
-from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
+from sysid_core.signals import EffortKind, Mark, Recording
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
 from sysid_core.simulation.plant import MujocoPlant, PositionPlant
 from sysid_core.simulation.stepping import PlantSample
@@ -238,7 +238,6 @@ class SimulatedRobot:
             self.advance(1.0 / rate_hz)
             for _ in range(int((trajectory.duration + _LEAD_S) * rate_hz))
         ]
-        stamps = np.round([sample.time * 1e9 for sample in samples]).astype(np.int64)
         marks = sorted(
             (
                 Mark(round((start + t - trajectory.time[0]) * 1e9), f"{segment.label}:{edge}")
@@ -247,18 +246,15 @@ class SimulatedRobot:
             ),
             key=lambda mark: mark.stamp_ns,
         )
-        return Recording(
-            joints=JointStream(
-                self.plant.joint_names,
-                stamps,
-                np.array([s.q for s in samples]),
-                np.array([s.v for s in samples]),
-                effort=np.array([s.effort for s in samples]),
-                effort_kind=EffortKind.ACTUATOR_TORQUE,
-            ),
-            wrench=WrenchStream(wrench_frame, stamps, np.array([s.wrench for s in samples]))
-            if wrench_frame
-            else None,
-            marks=tuple(marks),
+        recording = Recording.from_arrays(
+            self.plant.joint_names,
+            [s.time for s in samples],
+            [s.q for s in samples],
+            [s.v for s in samples],
+            effort=[s.effort for s in samples],
+            effort_kind=EffortKind.ACTUATOR_TORQUE,
+            wrench=[s.wrench for s in samples] if wrench_frame else None,
+            wrench_frame=wrench_frame,
             source="simulation",
         )
+        return replace(recording, marks=tuple(marks))

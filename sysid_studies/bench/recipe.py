@@ -27,7 +27,7 @@ from sysid_core.files import (
     hash_of,
 )
 from sysid_core.robot import DriveTrain, RobotModel
-from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
+from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows import drives_of, inputs_of, load_recording
 
 _KIND = FileKind("recipe", "See sysid_studies/bench/recipes for examples.", BatchError)
@@ -279,9 +279,13 @@ def _read_arrays(recipe: Recipe, path: Path, joints: Sequence[str]) -> Recording
     else:
         effort = np.asarray(arrays[spec.effort], dtype=float)
     keep = np.concatenate([[True], np.diff(time) > 0.0])
-    stamps = np.round((time - time[0]) * 1e9).astype(np.int64)
     names_here = tuple(recipe.columns.get("joints", joints))
-    stream = JointStream(
-        names_here, stamps, q, v, effort=effort, effort_kind=EffortKind(recipe.effort_kind)
+    return Recording.from_arrays(
+        names_here,
+        (time - time[0])[keep],
+        q[keep],
+        None if v is None else v[keep],
+        effort=effort[keep],
+        effort_kind=recipe.effort_kind,
+        source=str(path),
     )
-    return Recording(stream.select(keep), source=str(path))

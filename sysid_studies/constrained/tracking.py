@@ -22,7 +22,7 @@ from sysid_core.robot.loops import (
     constrained_motion,
     constrained_torques,
 )
-from sysid_core.signals import EffortKind, JointStream, Recording
+from sysid_core.signals import EffortKind, Recording
 from sysid_core.simulation import ClosedChainPlant
 
 
@@ -229,14 +229,7 @@ def recording_of(
         v = v + noise.velocity_sd * rng.normal(size=v.shape)
         rms = np.sqrt(np.mean(effort**2, axis=0))
         effort = effort + noise.effort_share * rms * rng.normal(size=effort.shape)
-    return Recording(
-        joints=JointStream(
-            names=names,
-            stamps_ns=np.round(run.time * 1e9).astype(np.int64),
-            q=q,
-            v=v,
-            effort=effort,
-            effort_kind=EffortKind.ACTUATOR_TORQUE,
-        ),
-        source="simulation",
+    torques = EffortKind.ACTUATOR_TORQUE
+    return Recording.from_arrays(
+        names, run.time, q, v, effort=effort, effort_kind=torques, source="simulation"
     )

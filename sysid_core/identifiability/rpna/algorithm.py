@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from sysid_core.identifiability.rpna.coupled_chain import CoupledChain
-from sysid_core.identifiability.rpna.stages import Layout, Stage
+from sysid_core.identifiability.rpna.stages import Stage, StageLayout
 from sysid_core.robot import Array
 
 TOLERANCE = 1e-9  # of the natural scale: below, a singular value is zero
@@ -214,7 +214,7 @@ class StageResult:
 
 
 def recursive_parameter_nullspace(
-    layout: Layout, *, static: bool = False, algebra: SubspaceAlgebra | None = None
+    layout: StageLayout, *, static: bool = False, algebra: SubspaceAlgebra | None = None
 ) -> list[StageResult]:
     """Run the recursive parameter nullspace algorithm on a robot.
 
