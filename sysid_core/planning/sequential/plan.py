@@ -16,7 +16,7 @@ from sysid_core.identifiability import BaseParameters, random_states, sampled_ba
 from sysid_core.identifiability.composite_bodies import (
     CLEAR,
     MinimalConstants,
-    Step,
+    RecursionStep,
     StepRows,
     minimal_constants,
     solve_backward,
@@ -142,7 +142,7 @@ class MoveChooser:
             )
         return chosen
 
-    def steps(self, moves: list[Move], max_condition: float) -> tuple[Step, ...]:
+    def steps(self, moves: list[Move], max_condition: float) -> tuple[RecursionStep, ...]:
         """Return the steps of the sequential estimation for these moves, the last joint first.
 
         Raises:
@@ -199,7 +199,7 @@ class SequentialPlan:
 
     trajectory: Trajectory
     moves: tuple[Move, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RecursionStep, ...]
     constants: tuple[str, ...]
     check: MotionCheck
     remarks: tuple[str, ...] = ()
