@@ -60,14 +60,13 @@ def read_motion(path: str | Path, model: RobotModel) -> Trajectory:
         raise _FILE.refusal(path, f"it holds no motion: {err}") from err
     fine = sample_times(float(time[-1] - time[0]), _RATE_HZ)
     q, v, a, how = _interpolated(time - time[0], knots, fine)
-    trajectory = Trajectory(
-        robot=model.name,
-        urdf_hash=model.urdf_hash,
-        joint_names=tuple(names),
-        time=fine,
-        q=q,
-        v=v,
-        a=a,
+    trajectory = Trajectory.of(
+        model,
+        fine,
+        q,
+        v,
+        a,
+        names,
         segments=(Segment("imported", 0.0, float(fine[-1]), tuple(names)),),
         notes=(f"Imported from {path.name}: {len(time)} points, {how}.",),
     )

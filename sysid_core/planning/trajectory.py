@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -100,6 +100,23 @@ class Trajectory:
                 "Trajectory times must increase, and there must be two or more.",
                 remedy="Give times in seconds from 0, one for each row.",
             )
+
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        time: Array,
+        q: Array,
+        v: Array,
+        a: Array,
+        joint_names: Sequence[str] = (),
+        **more: Any,
+    ) -> Trajectory:
+        """Return the trajectory of a robot, of all its joints or the given ones; `more`: other
+        attributes.
+        """
+        names = tuple(joint_names) or model.joint_names
+        return cls(model.name, model.urdf_hash, names, time, q, v, a, **more)
 
     @property
     def duration(self) -> float:

@@ -120,17 +120,9 @@ def plan_transfer(
     duration = move_duration(checker, q_start, q_goal, share)
     time, q, v, a = straight_move(q_start, q_goal, duration, RATE_HZ)
     moved = tuple(n for n, d in zip(model.joint_names, np.ptp(q, axis=0), strict=True) if d > 0)
-    trajectory = Trajectory(
-        robot=model.name,
-        urdf_hash=model.urdf_hash,
-        joint_names=model.joint_names,
-        time=time,
-        q=q,
-        v=v,
-        a=a,
-        segments=(Segment("transfer", 0.0, duration, moved),),
-        limits=checker.limits.as_dict(),
-    )
+    segments = (Segment("transfer", 0.0, duration, moved),)
+    limits = checker.limits.as_dict()
+    trajectory = Trajectory.of(model, time, q, v, a, segments=segments, limits=limits)
     check = checker.check(trajectory)
     if not check.is_safe:
         raise ExcitationError(
@@ -218,16 +210,13 @@ class MotionBuilder:
 
     def build(self, *, seed: int | None = None, notes: Sequence[str] = ()) -> Trajectory:
         """Return the trajectory composed so far, with the limits; it is not checked yet."""
-        model = self.checker.model
-        rows = np.stack(self._rows)
-        return Trajectory(
-            robot=model.name,
-            urdf_hash=model.urdf_hash,
-            joint_names=model.joint_names,
-            time=np.array(self._time),
-            q=rows[:, 0],
-            v=rows[:, 1],
-            a=rows[:, 2],
+        q, v, a = np.moveaxis(np.stack(self._rows), 1, 0)
+        return Trajectory.of(
+            self.checker.model,
+            np.array(self._time),
+            q,
+            v,
+            a,
             segments=tuple(self._segments),
             limits=self.checker.limits.as_dict(),
             seed=seed,

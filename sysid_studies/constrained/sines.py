@@ -8,9 +8,9 @@ import dataclasses
 import numpy as np
 
 from sysid_core.planning import Segment, Trajectory, minimum_jerk
-from sysid_core.planning.closed_chain import reach_alone
+from sysid_core.planning.closed_chain import driven_trajectory, reach_alone
 from sysid_core.robot import Array
-from sysid_core.robot.loops import ClosedChain, MotionBox, assemble
+from sysid_core.robot.loops import ClosedChain, MotionBox
 
 FADE = 1.5  # [s], in which a motion swells from rest and dies away: a third of its slowest wave
 RATE_HZ = 1000.0
@@ -49,7 +49,7 @@ def sine_trajectory(
     note = f"Sines with a peak velocity of {peak_velocity:g} rad/s."
     if not alone:
         s, v, a = _sines(t, omega)
-        return _as_trajectory(chain, t, *_faded(box, t, s, v, a), (note,))
+        return driven_trajectory(chain, t, *_faded(box, t, s, v, a), (note,))
     pieces, segments = [], []
     for i, name in enumerate(box.names):
         only = (np.arange(len(omega)) == i).astype(float)
@@ -59,7 +59,7 @@ def sine_trajectory(
         segments.append(Segment(name, i * duration, i * duration + float(t[-1]), joints))
     q_a, v_a, a_a = (np.concatenate([piece[k] for piece in pieces]) for k in range(3))
     time = np.concatenate([t + i * duration for i in range(len(pieces))])
-    whole = _as_trajectory(chain, time, q_a, v_a, a_a, (note, "One coordinate after another."))
+    whole = driven_trajectory(chain, time, q_a, v_a, a_a, (note, "One coordinate after another."))
     return dataclasses.replace(whole, segments=tuple(segments))
 
 
@@ -84,19 +84,3 @@ def _window(t: Array) -> tuple[Array, Array, Array]:
     sign = np.where(t < 0.5 * t[-1], 1.0, -1.0)
     w, w1, w2 = minimum_jerk(np.minimum(t, t[-1] - t) / fade)
     return w[:, None], (w1 * sign / fade)[:, None], (w2 / fade**2)[:, None]
-
-
-def _as_trajectory(
-    chain: ClosedChain, t: Array, q_a: Array, v_a: Array, a_a: Array, notes: tuple[str, ...]
-) -> Trajectory:
-    assemble(chain, q_a[:: max(1, len(q_a) // 200)])  # a motion that can't be assembled is refused
-    return Trajectory(
-        robot=chain.name,
-        urdf_hash=chain.model.urdf_hash,
-        joint_names=chain.actuated,
-        time=t,
-        q=q_a,
-        v=v_a,
-        a=a_a,
-        notes=notes,
-    )

@@ -11,6 +11,7 @@ from sysid_core.planning.closed_chain.box import (
 from sysid_core.planning.closed_chain.motion import of_all_joints, plan_loop_motion
 from sysid_core.planning.closed_chain.plan import (
     LoopExcitation,
+    driven_trajectory,
     plan_loop_excitation,
 )
 
@@ -19,6 +20,7 @@ __all__ = [
     "AssemblyMap",
     "LoopExcitation",
     "coupled_drives",
+    "driven_trajectory",
     "motion_box",
     "of_all_joints",
     "plan_loop_excitation",

@@ -261,15 +261,18 @@ def _trajectory(
     n_periods = max(1, round(config.duration / basis.period))
     t = sample_times(n_periods * basis.period, config.rate_hz)
     q_a, v_a, a_a = _played(box, basis, coefficients, t)
-    assemble(chain, q_a[:: max(1, len(q_a) // 200)])  # a motion that can't be assembled is refused
     against = ", relative to vigorous motion" if config.inertials else ""
-    return Trajectory(
-        robot=chain.name,
-        urdf_hash=chain.model.urdf_hash,
-        joint_names=chain.actuated,
-        time=t,
-        q=q_a,
-        v=v_a,
-        a=a_a,
-        notes=(f"Condition number of the observation matrix so far: {condition:.4g}{against}.",),
-    )
+    note = f"Condition number of the observation matrix so far: {condition:.4g}{against}."
+    return driven_trajectory(chain, t, q_a, v_a, a_a, (note,))
+
+
+def driven_trajectory(
+    chain: ClosedChain, t: Array, q_a: Array, v_a: Array, a_a: Array, notes: tuple[str, ...]
+) -> Trajectory:
+    """Return the trajectory of the driven joints.
+
+    Raises:
+        ModelError: The loops do not close along the motion.
+    """
+    assemble(chain, q_a[:: max(1, len(q_a) // 200)])
+    return Trajectory.of(chain.model, t, q_a, v_a, a_a, chain.actuated, notes=notes)
