@@ -240,8 +240,7 @@ def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
     if way == "positions" and way in errors_of:
         lines.append(
             "measured velocities are not used: with positions alone, held-out blocks are predicted"
-            " within"
-            f" {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
+            f" within {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
         )
     return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)
 

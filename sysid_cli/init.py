@@ -195,8 +195,7 @@ def _gain_missing(kind: str) -> list[str]:
         return []
     return [
         "drives.gain [N m/A] with its source; unknown gains are estimated from a run with a known"
-        " load:"
-        " sysid identify … --loaded RECORDING --load-mass KG."
+        " load: sysid identify … --loaded RECORDING --load-mass KG."
     ]
 
 

@@ -74,8 +74,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"simulated {model.name}; details: identification/report.html",
     )
     report.paragraph(
-        "A Fourier motion was executed by computed_torque_controller, recorded, and identified"
-        " with"
+        "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
         " every link physically consistent. The controller started with the URDF's parameters, and"
         " changed to the identified ones at rest, on request."
     )

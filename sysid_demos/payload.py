@@ -82,8 +82,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     trajectory = plan.trajectory
     console.print(
         f"Planned {trajectory.duration:.0f} s: static tare postures, then an oscillation of the"
-        " last"
-        f" three joints at {plan.mean_angular_speed:.1f} rad/s. Every check passed."
+        f" last three joints at {plan.mean_angular_speed:.1f} rad/s. Every check passed."
     )
     specs = _nodes(out, namespace, trajectory, truth)
     began = time.monotonic()

@@ -142,8 +142,7 @@ class Cheetah3Study:
                     for row, values in rows.items()
                 ),
                 "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The"
-                " robot,"
-                " its parameters and its gait are of our own: the magnitudes differ from the"
+                " robot, its parameters and its gait are of our own: the magnitudes differ from the"
                 " paper's.",
             ),
             StudyTable(

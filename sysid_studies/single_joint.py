@@ -391,8 +391,7 @@ def check_postures(
         raise ExcitationError(
             f"{len(postures)} posture(s) of joint {observed + 1} determine {rank} of the"
             f" {len(columns)} constants of body {observed + 1} that moving joint {moving + 1} can"
-            " excite:"
-            f" {', '.join(undetermined)} remain undetermined ({why}).",
+            f" excite: {', '.join(undetermined)} remain undetermined ({why}).",
             remedy=f"Add postures with other values of joint {observed + 1} in which the axis of"
             f" joint {moving + 1} has components of different size along x and y of body"
             f" {observed + 1}.",

@@ -148,8 +148,7 @@ class StanfordStudy:
         worst = max(self.table_ii_errors, key=lambda name: abs(self.table_ii_errors[name]))
         return (
             f"The constants identified here are those of the links (lemma 1) to {exact:.0e}; the"
-            " print"
-            f" differs by {abs(self.table_ii_errors[worst]):.1e} at most, in {worst}.",
+            f" print differs by {abs(self.table_ii_errors[worst]):.1e} at most, in {worst}.",
             f"Closing check: torques from the {len(self.constants)} constants alone differ from"
             f" recursive Newton-Euler by {self.closing_error:.1e} of the largest torque,"
             f" over {self.n_random} random motions.",

@@ -60,8 +60,7 @@ class ServoScales:
             else:
                 said.append(
                     f"The gains of {', '.join(group)} and the masses that they move share one"
-                    " unknown"
-                    " factor: one known mass or gain among them fixes all."
+                    " unknown factor: one known mass or gain among them fixes all."
                 )
         for group in self.known:
             said.append(

@@ -29,9 +29,8 @@ def export_table(
     ]
     runs = "held-out runs" if all(e.held_out for e, _ in errors) else "the fitted runs"
     caption = (
-        f"Relative error of the efforts in {runs}, of the identified model and of the exported"
-        " file as"
-        " read by other software. Last column: increase of the error due to each term that the"
+        f"Relative error of the efforts in {runs}, of the identified model and of the exported file"
+        " as read by other software. Last column: increase of the error due to each term that the"
         " format lacks."
     )
     return caption, columns, rows

@@ -72,9 +72,8 @@ def identifiability_summary(
         lines.append(f"Without gravity: {weightless.n_base}.")
     if answer.exact_angles is not None:
         lines.append(
-            f"With exact instead of rounded angles: {answer.exact_angles.n_base} (as written in"
-            " the URDF:"
-            f" {answer.n_base})."
+            f"With exact instead of rounded angles: {answer.exact_angles.n_base} (as written in the"
+            f" URDF: {answer.n_base})."
         )
     return lines
 

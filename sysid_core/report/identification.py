@@ -110,8 +110,7 @@ def consistency_sentence(identification: Identification) -> str:
         return "at least one link is not physically consistent."
     return (
         f"'{identification.estimate.method}' estimates base parameters, which predict torques, but"
-        " does"
-        " not make each link physically consistent. For simulation use --method lmi."
+        " does not make each link physically consistent. For simulation use --method lmi."
     )
 
 
@@ -198,9 +197,8 @@ def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
     for k, prediction in enumerate(predictions[:SHOWN]):
         report.figure(
             prediction_chart(prediction),
-            f"{Path(prediction.source).name}: measured and predicted effort of every joint."
-            " Efforts are"
-            " predicted from the motion alone. The error is computed over the shaded intervals.",
+            f"{Path(prediction.source).name}: measured and predicted effort of every joint. Efforts"
+            " are predicted from the motion alone. The error is computed over the shaded intervals.",
             folded=k > 0,
         )
     if len(predictions) > SHOWN:
@@ -282,12 +280,9 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
             report.figure(
                 chart,
                 "Parameters of every link. Hollow marks: the data do not determine the value, or"
-                " only with"
-                " a standard deviation larger than the band. Such a value stays near that of the"
-                " URDF,"
-                " and is valid only together with the others. Band: usual values for a link of"
-                " this mass"
-                " and length.",
+                " only with a standard deviation larger than the band. Such a value stays near that"
+                " of the URDF, and is valid only together with the others. Band: usual values for a"
+                " link of this mass and length.",
                 folded=True,
             )
     counts = {v: sum(x is v for x in estimate.verdicts) for v in ParameterVerdict}
@@ -302,9 +297,8 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     report.figure(
         robot_scene(identification),
         "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every"
-        " link is"
-        " physically consistent. They include centres of mass that the data determine only in"
-        " combination (hollow marks above).",
+        " link is physically consistent. They include centres of mass that the data determine only"
+        " in combination (hollow marks above).",
         folded=not bool(np.all(is_physically_consistent(identification.pi))),  # URDF alone
     )
     report.provenance(

@@ -60,9 +60,8 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
     report.verdict(
         bool(inside.assembled.all() and inside.within_limits.all()),
         f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the"
-        " recommended range"
-        f" close the loops, {100 * inside.within_limits.mean():.0f} % within the passive joints'"
-        " limits.",
+        f" recommended range close the loops, {100 * inside.within_limits.mean():.0f} % within the"
+        " passive joints' limits.",
     )
     report.verdict(
         inside.unique and limits.unique,
@@ -74,9 +73,8 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
     worst = float(inside.condition.max())
     report.verdict(
         worst < MAX_CONDITION,
-        "The driven joints determine the passive ones: the condition number of the loop Jacobian"
-        " is at"
-        f" most {worst:.3g} ({MAX_CONDITION:g} is the limit, near a dead centre).",
+        "The driven joints determine the passive ones: the condition number of the loop Jacobian is"
+        f" at most {worst:.3g} ({MAX_CONDITION:g} is the limit, near a dead centre).",
     )
     report.table(
         ("quantity", "value"),

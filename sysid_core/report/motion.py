@@ -118,8 +118,7 @@ def motion_report(
     report.figure(
         motion_figure(trajectory, checker.limits),
         "Motion of every joint relative to its limits: ±1 is the limit (for positions: the end of"
-        " the"
-        " range).",
+        " the range).",
     )
     report.figure(
         effort_figure(checker.model, checker, trajectory),
@@ -127,9 +126,8 @@ def motion_report(
     )
     report.figure(
         path_figure(checker, trajectory),
-        f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured"
-        " by its"
-        " speed. Bodies are convex hulls of the collision shapes.",
+        f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured by"
+        " its speed. Bodies are convex hulls of the collision shapes.",
     )
     for figure, caption in figures:
         report.figure(figure, caption)

@@ -157,8 +157,7 @@ def payload_report(
         report.figure(
             object_scene(shape, masses, estimate),
             "Balls: estimated point masses, with a volume in proportion to the mass. Diamond:"
-            " centre"
-            " of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
+            " centre of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
         )
     if recording is not None and smoothed is not None:
         report.heading("Signals", folded=True)
@@ -245,12 +244,10 @@ def _other_methods(
     """Add a table with the results of other methods on the same data."""
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
-        "MAP uses the whole recording, smoothed in both directions, and models errors of the"
-        " sensor"
+        "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"
         " (gains, crosstalk, delay). MAP (running) is the estimate of the node, updated with every"
-        " sample; it differs from MAP by less than one standard deviation. The other methods"
-        " assume an ideal"
-        " sensor: with a real one, their standard deviations are too small."
+        " sample; it differs from MAP by less than one standard deviation. The other methods assume"
+        " an ideal sensor: with a real one, their standard deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")
     size = object_size(PayloadSummary.of(estimate)) if shape is None else shape.size
@@ -330,8 +327,7 @@ def loaded_arm_report(
     report.heading("Torques due to the payload")
     report.paragraph(
         "Measured torque minus the torque of the unloaded arm for the same motion, and the"
-        " predicted"
-        " torque of the estimated payload."
+        " predicted torque of the estimated payload."
     )
     for k, extra in enumerate(fit.extra):
         report.figure(extra_torque_figure(fit.joint_names, extra), f"Loaded recording {k + 1}")

@@ -174,8 +174,7 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
     report.figure(
         _z_chart(others, found),
         f"Differences from {first.name} in standard deviations. Differences between the dashed"
-        " lines are"
-        " not significant (all parameters tested together).",
+        " lines are not significant (all parameters tested together).",
     )
     report.table(
         ("parameter", "unit", *(run.name for run in runs), *(f"z of {r.name}" for r in others)),
@@ -271,8 +270,7 @@ def _next_steps(
         if d.other_meaning:
             yield (
                 f"{len(d.other_meaning)} base parameters of {run.name} are other combinations than"
-                " in"
-                f" {first.name} and are not compared. Identify with the same friction terms."
+                f" in {first.name} and are not compared. Identify with the same friction terms."
             )
     if any(d.differing for d in found):
         yield "Compare the predictions of another recording by each result (`sysid validate`)."

@@ -87,10 +87,9 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     report.table(
         STEP_COLUMNS,
         [list(row.values()) for row in fit.step_rows()],
-        "Each step treats the constants of earlier steps as known. Residuals are computed while"
-        " the joint"
-        " moves, because friction at standstill is undetermined. The last two columns are medians"
-        " over the constants of the joint; the last compares with one fit of all samples.",
+        "Each step treats the constants of earlier steps as known. Residuals are computed while the"
+        " joint moves, because friction at standstill is undetermined. The last two columns are"
+        " medians over the constants of the joint; the last compares with one fit of all samples.",
     )
     report.figure(
         error_growth_figure(fit),

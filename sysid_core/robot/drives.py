@@ -67,8 +67,7 @@ class Spring:
         if pneumatic and not (self.stroke > self._longest and self.exponent > 0.0):
             raise ModelError(
                 f"The pneumatic spring at '{self.axis}' has a stroke of {self.stroke:g}, but"
-                " extends"
-                f" by up to {self._longest:.3g}.",
+                f" extends by up to {self._longest:.3g}.",
                 remedy="Give `stroke`, the volume of the gas over the area of the piston [m].",
             )
         if self.anchors is not None and not (min(self.anchors) > 0.0 and len(self.anchors) == 2):

@@ -298,8 +298,7 @@ def _require_tree(root: ET.Element) -> None:
     if reached < len(known):
         raise ModelError(
             f"{len(known) - reached} links form a circle, or are connected by more than"
-            f" {_LONGEST_CHAIN}"
-            " joints.",
+            f" {_LONGEST_CHAIN} joints.",
             remedy="Every chain of joints must lead to the base.",
         )
 

@@ -277,8 +277,7 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
         worst = stream.q[np.argmax(np.maximum(lower - stream.q, stream.q - upper)[:, j]), j]
         raise SignalError(
             f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the"
-            " URDF's limits of"
-            f" {lower[j]:.4g} to {upper[j]:.4g} (rad or m)."
+            f" URDF's limits of {lower[j]:.4g} to {upper[j]:.4g} (rad or m)."
             + (" In degrees, the positions of all joints are inside." if degrees else ""),
             remedy="Declare degrees in the column map (`unit: deg`)."
             if degrees

@@ -173,10 +173,9 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     found = PayloadSummary.of(PayloadMAP(None, sensor=SensorModel()).fit(data))
     inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
     return (
-        "for 1 kg, 0.2 m, an ordinary sensor, shape unknown:"
-        f" mass ± {100 * found.mass_sd / found.mass:.2g} %,"
-        f" centre of mass ± {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ±"
-        f" {100 * inertia:.2g} %"
+        "for 1 kg, 0.2 m, an ordinary sensor, shape unknown: mass ±"
+        f" {100 * found.mass_sd / found.mass:.2g} %, centre of mass ±"
+        f" {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ± {100 * inertia:.2g} %"
     )
 
 

@@ -131,8 +131,7 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
         if first == 0:
             raise IdentifiabilityError(
                 f"The joints {[pin_model.names[j] for j, _, _ in followers]} mimic '{leader}',"
-                " which"
-                f" isn't a moving joint of '{model.name}'.",
+                f" which isn't a moving joint of '{model.name}'.",
                 remedy="Correct the URDF, lock them too, or choose mimic='independent'"
                 " (--mimic independent on the command line).",
                 leader=leader,

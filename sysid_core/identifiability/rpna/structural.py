@@ -161,8 +161,7 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
         return [f"Mimic joints move with their leaders, without separate torques: {what}."]
     return [
         "Mimic joints count as independent joints with measured torques, which gives an upper"
-        " bound: "
-        f" {what}. Choose mimic='coupled' for the parameters identifiable from one drive."
+        f" bound: {what}. Choose mimic='coupled' for the parameters identifiable from one drive."
     ]
 
 

@@ -327,8 +327,7 @@ def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
     free = [j for j, x in zip(chain.passive, motion, strict=True) if x > 0.1 * motion.max()]
     raise ModelError(
         f"The loops of '{chain.name}' do not determine the passive joints {free}: they can move"
-        " while the actuated ones are at rest ("
-        f"{len(lost)} of {len(s)} postures).",
+        f" while the actuated ones are at rest ({len(lost)} of {len(s)} postures).",
         remedy="Check both ends of the loops, name a further joint as actuated, or keep away from"
         " dead centres.",
         free=free,

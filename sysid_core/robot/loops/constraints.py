@@ -97,8 +97,7 @@ def postures_of(chain: ClosedChain, q: ArrayLike) -> Array:
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.ndim != 2 or q.shape[1] != chain.n:
         raise ModelError(
-            f"Postures of '{chain.name}' have {q.shape[-1]} columns, expected all {chain.n}"
-            " joints.",
+            f"Postures of '{chain.name}' have {q.shape[-1]} columns, expected all {chain.n} joints.",
             remedy="Use `assemble` to get all joints from the actuated ones.",
         )
     return q

@@ -19,11 +19,10 @@ from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (
     "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of"
-    " this width between fingers that close along y; metres), each with 'at X Y Z' if its centre"
-    " is not at the origin of the sensor"
-    ", a mesh or point cloud"
-    f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
-    " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
+    " this width between fingers that close along y; metres), each with 'at X Y Z' if its centre is"
+    f" not at the origin of the sensor, a mesh or point cloud ({', '.join(MESHES)}; 'hull FILE' for"
+    " one that isn't closed, 'FILE scale 0.001' for millimetres), or a YAML file with 'boxes' or"
+    " 'mesh' and 'pose_in_sensor'"
 )
 _FILE = FileKind("shape file", f"Give {_FORMS}.", ModelError)
 _MOST_CELLS = 100_000  # of a file: a bound on memory, since priors are dense in them
@@ -187,8 +186,7 @@ def _require_plausible(shape: Shape, text: str) -> Shape:
     longest, reach = float(np.max(shape.size)), float(np.max(np.abs([shape.lower, shape.upper])))
     if longest > _LONGEST or reach > _LONGEST or longest < _SHORTEST:
         raise ModelError(
-            f"The shape '{text}' is {longest:.3g} m long and reaches {reach:.3g} m from the"
-            " sensor.",
+            f"The shape '{text}' is {longest:.3g} m long and reaches {reach:.3g} m from the sensor.",
             remedy="Lengths are in metres; if these are millimetres, give a mesh with 'scale 0.001'.",
         )
     return shape

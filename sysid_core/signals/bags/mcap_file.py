@@ -199,9 +199,8 @@ class _Scan:
             return
         lost_s = max(0, partial_chunk_end(tail) - self._channels.last_ns) * 1e-9
         yield Damage(
-            f"'{self._file.name}' is cut off or damaged ({str(err) or type(err).__name__}): read"
-            " to its"
-            f" last whole message; {lost_s:.2f} s of its last chunk are lost.",
+            f"'{self._file.name}' is cut off or damaged ({str(err) or type(err).__name__}): read to"
+            f" its last whole message; {lost_s:.2f} s of its last chunk are lost.",
             lost_s,
         )
 

@@ -311,11 +311,9 @@ class Hum:
         unit = "N" if self.axis.startswith("f") else "N m"
         return (
             f"The wrench contains a hum at {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit}"
-            f" in {self.axis}, read"
-            f" at {self.rate_hz:.0f} Hz): at a lower rate it may look like a rotating load"
-            " (aliasing)."
-            " Switch on the sensor's low-pass filter, or look for mains, drives and"
-            " loose cables."
+            f" in {self.axis}, read at {self.rate_hz:.0f} Hz): at a lower rate it may look like a"
+            " rotating load (aliasing). Switch on the sensor's low-pass filter, or look for mains,"
+            " drives and loose cables."
         )
 
 

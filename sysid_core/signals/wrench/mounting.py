@@ -109,8 +109,7 @@ def check_wrench_frame(
     except ModelError:
         return (
             f"The wrench is in frame '{frame_id}', which is not a link of {model.name}: its axes"
-            " are"
-            f" taken to be those of '{sensor_frame}'."
+            f" are taken to be those of '{sensor_frame}'."
         )
     if there[0] == here[0] and np.allclose(
         there[1].homogeneous, here[1].homogeneous, atol=_SAME_PLACE
