@@ -117,8 +117,7 @@ _STYLES = {
 def print_verdict(verdict: Verdict, consequence: str = "") -> None:
     """Print the verdict, its reasons, and the consequence of a failure."""
     console.print(f"Verdict: {verdict.outcome.value}", style=_STYLES[verdict.outcome])
-    decisive = verdict.not_judged if verdict.outcome is Outcome.NOT_JUDGED else ()
-    for reason in (*decisive, *verdict.notable) or (*verdict.held, *verdict.not_judged):
+    for reason in verdict.decisive:
         console.print(f"· {reason.advice}", highlight=False, soft_wrap=True, markup=False)
     if not verdict.ok and consequence:
         console.print(consequence, highlight=False, soft_wrap=True, markup=False)

@@ -206,6 +206,14 @@ class Verdict:
         return Outcome.WARN if self.warnings else Outcome.PASS
 
     @property
+    def decisive(self) -> tuple[Reason, ...]:
+        """Reasons for the outcome: missing checks if it is not judged, failures and warnings;
+        without any of these, the checks that passed and those that were not made.
+        """
+        missing = self.not_judged if self.outcome is Outcome.NOT_JUDGED else ()
+        return (*missing, *self.notable) or (*self.held, *self.not_judged)
+
+    @property
     def ok(self) -> bool:
         """True if the result may be used: the outcome is pass or warn."""
         return self.outcome in (Outcome.PASS, Outcome.WARN)
@@ -218,8 +226,8 @@ class Verdict:
     @property
     def text(self) -> str:
         """Outcome with its reasons, as one line."""
-        shown = self.not_judged if self.outcome is Outcome.NOT_JUDGED else self.notable or self.held
-        return f"{self.outcome.value}: {' '.join(reason.advice for reason in shown)}".rstrip(": ")
+        advice = " ".join(reason.advice for reason in self.decisive)
+        return f"{self.outcome.value}: {advice}".rstrip(": ")
 
     def __add__(self, other: Verdict | Iterable[Reason]) -> Verdict:
         """Return a verdict with the reasons of both verdicts, without duplicates."""

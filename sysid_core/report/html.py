@@ -214,8 +214,7 @@ class Report:
             asked: Subject of the verdict, in words; empty: none.
             next_steps: Recommended actions, one sentence each.
         """
-        first = (*verdict.notable, *verdict.held, *verdict.not_judged)
-        sentence = answer or (first[0].text if first else "")
+        sentence = answer or next((reason.text for reason in verdict.decisive), "")
         self.headline(verdict.outcome, sentence, asked=asked, next_steps=next_steps)
         if self._headline is not None:
             self._headline["reasons"] = [_explained(reason) for reason in verdict.notable]
