@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from sysid_core.arrays import own_arrays
 from sysid_core.errors import EstimationError
 from sysid_core.files import AnyNumber, Count, FileKind, FileSchema, Flag, Name, Number, write_yaml
 from sysid_core.kinds import Kind
@@ -105,15 +106,8 @@ class Estimate:
 
     def __post_init__(self) -> None:
         p = len(self.names)
-        for key, shape in (("values", (p,)), ("covariance", (p, p))):
-            array = np.array(getattr(self, key), dtype=float)
-            if array.shape != shape:
-                raise EstimationError(
-                    f"'{key}' has shape {array.shape}, expected {shape}.",
-                    remedy="Give arrays for the same parameters and the same samples.",
-                )
-            array.setflags(write=False)
-            object.__setattr__(self, key, array)
+        remedy = "Give arrays for the same parameters and the same samples."
+        own_arrays(self, EstimationError, remedy, values=(p,), covariance=(p, p))
         for key in ("units", "verdicts"):
             if len(getattr(self, key)) != p:
                 raise EstimationError(

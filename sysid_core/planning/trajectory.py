@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from sysid_core.arrays import own_arrays
 from sysid_core.errors import ExcitationError
 from sysid_core.files import (
     ONLY_KNOWN_KEYS,
@@ -82,19 +83,9 @@ class Trajectory:
                 f"Trajectory names a joint twice: {', '.join(self.joint_names)}.",
                 remedy="Each column of q, v and a belongs to one joint.",
             )
-        for key, shape in (("time", (K,)), ("q", (K, n)), ("v", (K, n)), ("a", (K, n))):
-            array = np.array(getattr(self, key), dtype=float)
-            if array.shape != shape:
-                raise ExcitationError(
-                    f"Trajectory '{key}' has shape {array.shape}, expected {shape}.",
-                    remedy="q, v and a have a row for each instant and a column for each joint.",
-                )
-            if not np.all(np.isfinite(array)):
-                raise ExcitationError(
-                    f"Trajectory '{key}' holds NaN or infinite values.", remedy="Plan it again."
-                )
-            array.setflags(write=False)
-            object.__setattr__(self, key, array)
+        remedy = "q, v and a have a row for each instant and a finite column for each joint."
+        shapes = {"time": (K,), "q": (K, n), "v": (K, n), "a": (K, n)}
+        own_arrays(self, ExcitationError, remedy, "the trajectory", finite=True, **shapes)
         if K < 2 or np.any(np.diff(self.time) <= 0):
             raise ExcitationError(
                 "Trajectory times must increase, and there must be two or more.",

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.arrays import own_arrays
 from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
@@ -164,14 +165,8 @@ class DriveTrain:
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(self.joint_names))
         n = len(self.joint_names)
-        gains = np.array(self.gains, dtype=float)
-        if gains.shape != (n,):
-            raise ModelError(
-                f"'gains' of the drives has shape {gains.shape}, expected ({n},).",
-                remedy=f"Give one value for each of the joints {', '.join(self.joint_names)}.",
-            )
-        gains.setflags(write=False)
-        object.__setattr__(self, "gains", gains)
+        remedy = f"Give one value for each of the joints {', '.join(self.joint_names)}."
+        own_arrays(self, ModelError, remedy, "the drives", gains=(n,))
         if not np.all(np.isfinite(self.gains) & (self.gains != 0.0)):
             raise ModelError(
                 "Drive gains must be finite and not zero.",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sysid_core.arrays import own_arrays
 from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
@@ -76,16 +77,8 @@ class LoopEnd:
     R: Array = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
-        for key, shape in (("xyz", (3,)), ("R", (3, 3))):
-            value = np.array(getattr(self, key), dtype=float)
-            if value.shape != shape:
-                raise ModelError(
-                    f"'{key}' of a loop end on '{self.link}' has shape {value.shape},"
-                    f" expected {shape}.",
-                    remedy="Give xyz as [x, y, z] in metres, and R as a 3 x 3 rotation matrix.",
-                )
-            value.setflags(write=False)
-            object.__setattr__(self, key, value)
+        remedy = "Give xyz as [x, y, z] in metres, and R as a 3 x 3 rotation matrix."
+        own_arrays(self, ModelError, remedy, f"a loop end on '{self.link}'", xyz=(3,), R=(3, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,14 +214,10 @@ class ClosedChain:
         _check_joints(self.drives, names, "driven")
         object.__setattr__(self, "measured", tuple(self.measured))
         _check_joints(self.measured, self.passive, "measured", "Passive joints")
-        home = np.zeros(len(names)) if self.home is None else np.array(self.home, dtype=float)
-        if home.shape != (len(names),):
-            raise ModelError(
-                f"The home posture has shape {home.shape}, expected ({len(names)},).",
-                remedy="Give one position for each joint of the tree.",
-            )
-        home.setflags(write=False)
-        object.__setattr__(self, "home", home)
+        if self.home is None:
+            object.__setattr__(self, "home", np.zeros(len(names)))
+        remedy = "Give one position for each joint of the tree."
+        own_arrays(self, ModelError, remedy, "the closed chain", home=(len(names),))
         if self.n_equations < len(self.passive):
             raise ModelError(
                 f"{len(self.passive)} joints are not actuated but the loops give only"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.arrays import own_arrays
 from sysid_core.errors import ModelError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
@@ -73,22 +74,17 @@ class Shape:
 
     def __post_init__(self) -> None:
         n = len(self.volumes)
-        expected = {
-            "points": (n, 3),
-            "volumes": (n,),
-            "spreads": (n, 3, 3),
-            "lower": (3,),
-            "upper": (3,),
-        }
-        for key, shape in expected.items():
-            array = np.array(getattr(self, key), dtype=float)
-            if array.shape != shape or not np.all(np.isfinite(array)):
-                raise ModelError(
-                    f"'{key}' of shape '{self.name}' must be finite with shape {shape}.",
-                    remedy="Give finite numbers in metres.",
-                )
-            array.setflags(write=False)
-            object.__setattr__(self, key, array)
+        cells = {"points": (n, 3), "volumes": (n,), "spreads": (n, 3, 3)}
+        own_arrays(
+            self,
+            ModelError,
+            "Give finite numbers in metres.",
+            f"shape '{self.name}'",
+            finite=True,
+            **cells,
+            lower=(3,),
+            upper=(3,),
+        )
         if n == 0 or np.any(self.volumes <= 0) or np.any(self.upper <= self.lower):
             raise ModelError(
                 f"The shape '{self.name}' has no volume.",
