@@ -149,7 +149,7 @@ def check(
     is not, 3 if this cannot be judged.
 
     Args:
-        sensor_frame: Frame of the force-torque sensor; default: the wrench's.
+        sensor_frame: Frame of the force-torque sensor; default: that of the wrench messages.
         loops: Loops file of a closed chain, or a reference robot with loops.
     """
     require_bag(path)

@@ -41,8 +41,8 @@ def identifiability(
             own-leg, two-link-parallel, two-link-perpendicular), or a robot of example-robot-data.
         floating_base: Floating base: the base link moves freely.
         gravity: Gravity in the base frame [m/s²]; default: that of the robot.
-        no_gravity: Without gravity.
-        static: Static postures only.
+        no_gravity: Analyse the robot without gravity.
+        static: Analyse static postures only.
         rotors: YAML: rotors: [{joint, ratio, axis, position}]. Default: those of the reference
             robot, or of the URDF's transmissions.
         mimic: Mimic joints: 'coupled' to their leaders, or 'independent' joints.

@@ -121,8 +121,8 @@ def verify(*, certificate: Path, data: Path | None = None) -> None:
     """Verify a certificate, or the `proof.json` of an export.
 
     The hashes of all files are compared, and all numbers are computed again from the data. Exit
-    status 1 if a hash or a number differs. This shows that the numbers follow from the data, not
-    who issued the file: to show that too, sign it with a tool of your own (`gpg --detach-sign`).
+    status 1 if a hash or a number differs. The verification shows that the numbers follow from the
+    data. To prove who issued the file, sign it with another tool (`gpg --detach-sign`).
 
     Args:
         certificate: File from `sysid certify` or `sysid export`.

@@ -146,9 +146,13 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
     layout = TableLayout.of(recording, model.joint_names, largest)
     missing = _missing(layout, model, kind)
     joints = ", ".join(model.joint_names)
-    how = "by their names" if layout.by_name else "position and velocity by their derivative"
+    how = (
+        "The columns were recognised by their names."
+        if layout.by_name
+        else "Velocities were recognised as the derivatives of positions."
+    )
     lines = [
-        f"# Column map of '{recording.name}', written by `sysid init`: columns recognised {how}.",
+        f"# Column map of '{recording.name}', written by `sysid init`. {how}",
         "schema: robot_sysid/columns/1",
         f"header: {str(layout.header).lower()}",
         f"delimiter: {_quoted(layout.delimiter)}",
@@ -167,6 +171,10 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
     if layout.velocity:
         unit = f"unit: {layout.position_unit}/s"
         lines.append(_columns("velocity", layout.velocity, layout, unit))
+    if not layout.effort:
+        known = {layout.time, *layout.position, *layout.velocity}
+        others = [str(k) for k in range(len(layout.names)) if k not in known]
+        lines.append(f"# Columns that were not recognised: {', '.join(others)} (numbered from 0).")
     lines.append(_columns("effort", layout.effort, layout, f"kind: {kind or _OPEN}"))
     return "\n".join([*lines, *_drives(kind, len(model.joint_names))]) + "\n", missing
 

@@ -48,8 +48,8 @@ MountOption = Annotated[
     str,
     typer.Option(
         metavar="ROLL,PITCH,YAW",
-        help="Orientation of the base in the world instead [rad]: 3.14159,0,0 hangs from the"
-        " ceiling.",
+        help="Orientation of the base in the world [rad], instead of gravity: 3.14159,0,0 for a robot"
+        " on the ceiling.",
     ),
 ]
 

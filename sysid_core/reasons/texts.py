@@ -58,12 +58,12 @@ _EVIDENCE = (
 _SIGN = "With the opposite sign, the model explains the efforts far better."
 _ORDER = "The motion or effort of one joint agrees better with the column of another joint."
 _ORDER_REMEDY = "Check the order of `joints` and `columns` in the column map; columns count from 0."
-_SIZE = "The efforts have the right shape but the wrong scale, because of a gain, a unit, or another robot."
+_SIZE = "The efforts vary with the motion as expected, but have the wrong scale, because of a gain, a unit, or another robot."
 _CLOCK = (
     "Inertial torques grow with the square of the speed and gravity torques do not: their ratio shows"
     " an error of the time scale."
 )
-_LEFT = "A large part of the efforts is unexplained. The spectrum of the residual shows its frequencies."
+_LEFT = "A large part of the efforts is unexplained. The spectrum in the report shows the frequencies of the residual."
 _LEFT_REMEDY = (
     "For residuals at low frequency check friction terms (--friction auto), springs and temperature;"
     " for residuals at high frequency check the delay (--delay auto) and noise."
@@ -187,7 +187,7 @@ TEXTS: Mapping[str, Text] = {
         "Load change during the recording",
         "A tool or payload was probably attached or removed after about {share:.0%} of the recording."
         + _EVIDENCE,
-        "Split the recording there, and identify from a part with constant load.",
+        "Split the recording at this time, and identify from a part with constant load.",
         "Different masses of the last link before and after this time explain the efforts far better.",
         "recordings.md",
     ),
@@ -216,15 +216,13 @@ TEXTS: Mapping[str, Text] = {
         "Masses of the URDF",
         "The torques are {factor:.3g} times those computed with the masses of the URDF.",
         "Check the masses in the URDF and the unit and gains of the efforts: weigh a known load (--loaded).",
-        "Torques that contradict the masses of the URDF may also be in another unit; the motion alone cannot"
-        " tell which.",
+        "Torques that contradict the masses of the URDF may also be in another unit; the motion alone does not show whether the masses or the unit are wrong.",
     ),
     "load-lacking": Text(
         "Tool or payload missing in the URDF",
         "According to the torques, '{link}' carries {mass:.2g} ± {sd:.1g} kg more than in the URDF."
         + _EVIDENCE,
-        "Check for an attached tool or payload that the URDF does not contain. Its parameters are added to"
-        " those of the last link.",
+        "Check for an attached tool or payload that the URDF does not contain. If the URDF stays as it is, the tool counts as part of the last link.",
         "Hands, tools and payloads are exchanged; the URDF describes one configuration.",
     ),
     "load-surplus": Text(
@@ -391,8 +389,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "parameters-few": Text(
         "Too little motion",
-        "The motion determines only {share:.0f%} of the base parameters, even roughly.",
-        "Add a motion that excites the others: `sysid plan arm ROBOT --after BAG`.",
+        "The motion determines only {share:.0f%} of the base parameters with a useful accuracy.",
+        "Add a motion that excites the other parameters: `sysid plan arm ROBOT --after BAG`.",
         "",
         "motions.md",
     ),
@@ -556,8 +554,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "spread-large": Text(
         "Too little motion",
-        "The recordings are too short, or excite too little, to predict other motions. If one sixth of them"
-        " is left out of the fit, predictions of typical motion change by {spread:.2g} times the residual"
+        "The recordings are too short, or excite too little, to predict other motions. If one sixth of the recordings is left out of the fit, predictions of typical motion change by {spread:.2g} times the residual"
         " ({relative:.2g%} of the efforts), most at {worst}.",
         "Record longer or more exciting motion (`sysid plan`), and validate on other motions (--validate).",
         "The identified model may predict other motions poorly.",
@@ -596,8 +593,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "prediction-poor": Text(
         "Large residual",
-        "The model does not explain {left:.2g%} of the variance of the efforts in {which}; it is rejected"
-        " above {limit:.0f%}.",
+        "The model does not explain {left:.2g%} of the variance of the efforts in {which}; a model is rejected above {limit:.0f%}.",
         _LEFT_REMEDY,
         _LEFT,
         "identify.md",
@@ -613,7 +609,7 @@ TEXTS: Mapping[str, Text] = {
         "Residual larger than in the fit",
         "The model does not explain {left:.2g%} of the variance of the efforts in {which}, {ratio:.1f} times"
         " as much as in the fitted runs ({fitted:.2g%}).",
-        "Check whether the runs differ (payload, temperature, mounting); otherwise the fit is overfitted.",
+        "Check whether the runs differ (payload, temperature, mounting); if they do not differ, the model is overfitted.",
         _LEFT,
         "identify.md",
     ),
@@ -687,14 +683,12 @@ TEXTS: Mapping[str, Text] = {
         "Declare --wrench-axes sensor or base, --wrench-sign and --rotation, tare before grasping the"
         " object, or tilt the sensor through more postures.",
         "The hypotheses are: sign, axes and rotation of the sensor, inverse orientations, a sensor zeroed"
-        " with a part of the load, and a load compensated by the controller. They are compared by their"
-        " evidence. Another mass is less than 20 times less likely, and the standard deviation covers all"
-        " of them.",
+        " with a part of the load, and a load compensated by the controller. The hypotheses are compared by their evidence (marginal likelihood). A hypothesis with another mass is less than 20 times less likely than the best one; the standard deviation covers the masses of all these hypotheses.",
         "payload_identification.md",
     ),
     "wrench-misdescribed": Text(
         "Description",
-        "The wrench contradicts the description. {errors}",
+        "The wrench contradicts the description of sensor or robot. {errors}",
         "Correct the description, or check the frame, and that no other force acts on the load.",
         "A rotated sensor, inverse orientations or another direction of gravity explain the wrench best. Two"
         " such errors at once, or another gravity in motion, give the verdict fail if they change the mass by"
@@ -744,7 +738,7 @@ TEXTS: Mapping[str, Text] = {
         "Unexplained wrench",
         "The given shape or its pose does not agree with the measurements (probability"
         " {probability:.1f%}).",
-        "Check its size, its unit and its pose in the sensor frame. The standard deviations allow for"
+        "Check the size, the unit and the pose of the shape in the sensor frame. The standard deviations allow for"
         " another shape.",
         "The rigid motion of one body of this shape does not explain the forces and torques.",
         "payload_identification.md",
@@ -770,7 +764,7 @@ TEXTS: Mapping[str, Text] = {
     "wrench-coloured": Text(
         "Unexplained wrench",
         "The residual of the wrench is {force:.2g} N and {torque:.2g} N m, and it is correlated in time."
-        " The standard deviations allow for it.",
+        " The standard deviations allow for this correlation.",
         "If you need a higher accuracy, check for elasticity, a hum near a multiple of the sampling rate,"
         " cable pull, contact, or a load that moves in the gripper.",
         "The residual of the wrench is larger than the sensor noise, and it is correlated in time.",
@@ -823,14 +817,14 @@ TEXTS: Mapping[str, Text] = {
     ),
     "load-beyond-rating": Text(
         "Rated load",
-        "{mass:.3g} kg at {distance:.3f} m from the flange: the load diagram permits {permitted:.3g} kg there.",
+        "The load has {mass:.3g} kg; the load diagram permits {permitted:.3g} kg at {distance:.3f} m from the flange.",
         "Use a lighter load or tool, or one that is nearer to the flange.",
         "The mass exceeds the load diagram of the robot (fail), or comes within two standard deviations of it (warn).",
         "payload_identification.md",
     ),
     "load-within-rating": Text(
         "Rated load",
-        "{mass:.3g} kg at {distance:.3f} m from the flange are within the load diagram ({permitted:.3g} kg there).",
+        "The load has {mass:.3g} kg, within the {permitted:.3g} kg that the load diagram permits at {distance:.3f} m from the flange.",
     ),
     "load-negative": Text(
         "Loaded and unloaded runs",

@@ -35,7 +35,7 @@ class PlanSettings(_Bounded):
         acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs contain none.
         jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
-        effort_share: Share of the URDF's effort limits for rigid-body torques; the rest: friction.
+        effort_share: Share of the URDF's effort limits for rigid-body torques; the rest is left for friction.
         position_margin: Margin to the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
         workspace: Box in the base frame that must contain all moving parts, X0,Y0,Z0,X1,Y1,Z1 [m].
@@ -216,7 +216,7 @@ class LoopsPlanSettings(_Bounded):
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Share of the region of closed loops that the motion uses, 0 to 1.
+        fill: Share of the range of closed loops that the motion may use, 0 to 1.
         drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Number of motions in each generation of the search.
         generations: Number of generations of the search.

@@ -108,7 +108,7 @@ class ValidateSettings:
         recordings: Tables (CSV) or rosbag2 bags.
         robot: URDF that was used for the identification.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
-        loops: Loops file of the identification, if it used one.
+        loops: Loops file with which the robot was identified, if any.
         effort_kind: Kind of the efforts, if the bag does not declare it.
     """
 
