@@ -65,7 +65,7 @@ def payload(
         with errors.status("reading recordings") as status:
             found = workflows.weigh(recording, settings, shown_by(status))
         for sentence in found.remarks:
-            remark("warning:", sentence, to=errors)
+            remark("note:", sentence, to=errors)
         return found
 
     if repeat is not None:
@@ -99,7 +99,7 @@ def show(answer: WeighedRecording) -> None:
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
     for reason in estimate.certify():
         remark("note:", reason.advice)
-    console.print(f"Progress: {answer.knowledge.state.value}. {answer.advice}", soft_wrap=True)
+    remark("more accurate:", answer.advice, "green")
     console.print(
         f"This is the result of the method '{answer.method}'; the report also contains those of the other methods.",
         soft_wrap=True,

@@ -30,7 +30,7 @@ def tare(*, settings: TareSettings, out: PathOption, json_path: JsonPathOption =
     with errors.status("reading recordings") as status:
         found = workflows.tare(settings, shown_by(status))
     for sentence in found.remarks:
-        remark("warning:", sentence, to=errors)
+        remark("note:", sentence, to=errors)
     if found.no_delay:
         remark("no delay:", found.no_delay, to=errors)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -83,8 +83,8 @@ class SetPointLimits:
             q: Positions of the set point, shape (n_a,) [rad or m].
             v: Velocities of the set point, shape (n_a,) [rad/s or m/s].
             a: Accelerations of the set point, shape (n_a,) [rad/s^2 or m/s^2].
-            near: Positions and velocities of the reference and of the measured state; the set point
-                must continue from one of them.
+            near: Positions and velocities of the reference and of the measured state, shape (n_a,)
+                each; the set point must continue from one of them.
             dt: Time since the previous set point [s]; 0: none is followed.
 
         Raises:

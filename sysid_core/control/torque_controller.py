@@ -207,6 +207,9 @@ class TorqueController:
     def effort(self, t: float) -> Array | None:
         """Return the current efforts, within the limits, shape (n_a,) [N m]; None if no command is
         permitted.
+
+        Raises:
+            SignalError: The computed efforts are not finite.
         """
         reference = self.desired(t)
         if reference is None or self._set_point is None:

@@ -55,11 +55,12 @@ class MonitorLimits:
     """Limits that abort a running motion; arrays follow the robot's joints, shape (n,).
 
     Attributes:
-        lower: Lower limits of the measured positions [rad or m].
-        upper: Upper limits of the measured positions [rad or m].
-        velocity: Limits of the measured speeds [rad/s or m/s].
-        effort: Limits of the measured efforts [N m or N]; infinite: no limit.
-        tracking_error: Limits of the difference of commanded and measured positions [rad or m].
+        lower: Lower limits of the measured positions, shape (n,) [rad or m].
+        upper: Upper limits of the measured positions, shape (n,) [rad or m].
+        velocity: Limits of the measured speeds, shape (n,) [rad/s or m/s].
+        effort: Limits of the measured efforts, shape (n,) [N m or N]; infinite: no limit.
+        tracking_error: Limits of the difference of commanded and measured positions, shape (n,)
+            [rad or m].
         tcp_frame: Name of the frame whose speed is limited.
         tcp_speed: Speed limit of `tcp_frame` [m/s].
         force: Limit of the norm of the measured force [N].

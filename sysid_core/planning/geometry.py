@@ -143,6 +143,10 @@ class RobotGeometry:
         obstacles: Fixed bodies, tested against all moving bodies.
         self_collision: True to test the robot's bodies against each other.
         allowed_contacts: Pairs of links that are not tested.
+
+    Attributes:
+        notes: Restrictions of the contact check, one sentence each.
+        unchecked: Names of the links without a shape to check.
     """
 
     model: RobotModel

@@ -34,14 +34,21 @@ _FILE = FileKind("trajectory", "Create it with `sysid plan`.", ExcitationError)
 
 @dataclass(frozen=True)
 class Segment:
-    """Labelled time interval of a trajectory, such as `joint2 alone, posture 1`."""
+    """Labelled time interval of a trajectory.
+
+    Attributes:
+        label: Name of the interval, such as `joint2 alone, posture 1`.
+        start: Time from the beginning of the trajectory [s].
+        end: Time from the beginning of the trajectory [s].
+        joints: Names of the joints that move; empty: not stated.
+    """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
 
     label: str
-    start: Number  # [s]
-    end: Number  # [s]
-    joints: tuple[str, ...] = ()  # those that move
+    start: Number
+    end: Number
+    joints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -948,9 +948,9 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-untold": Text(
         "Unchecked conventions",
-        "The gravity load does not determine these conventions of {joint}: {other}.",
+        "The gravity load on {joint} is too small to check its {other}.",
         "Compare a posture of the robot with the URDF by eye.",
-        "The gravity torque on the joint is too small; a joint with a vertical axis has no gravity torque.",
+        "Without a torque sensor, only gravity reveals a wrong direction, zero or order of joints; a joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",
     ),
 }

@@ -38,6 +38,9 @@ def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
     Args:
         values: Values of one or n lines, shape (K,) or (K, n).
         most: Approximate maximum number of samples kept per line.
+
+    Returns:
+        Indices of the samples in ascending order, shape (k,).
     """
     lines = np.asarray(values, dtype=float).reshape(len(np.atleast_1d(values)), -1)
     K = len(lines)
@@ -93,7 +96,15 @@ class Figure:
         colour: str = COLOURS[0],
         **style: Any,
     ) -> None:
-        """Add a line, reduced to its extrema; style: `width` [px], `dash` (dot or dash), `points`."""
+        """Add a line, reduced to its extrema.
+
+        Args:
+            panel: Index of the panel.
+            x, y: Coordinates of the points, shape (K,) each.
+            name: Name in the legend; empty: none.
+            colour: Colour of the line.
+            style: `width` [px], `dash` (dot or dash), `points`.
+        """
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         keep = thinned(y)
         self.add(panel, "line", x[keep], y[keep], name, colour=colour, **style)

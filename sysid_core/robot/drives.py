@@ -248,6 +248,9 @@ class DriveTrain:
         Args:
             efforts: Recorded efforts of the drives, shape (K, n) [unit of the efforts].
             q: Joint positions, shape (K, n) [rad or m].
+
+        Returns:
+            Torques on the joints, shape (K, n) [N m or N].
         """
         return np.asarray(efforts, dtype=float) * self.gains + self._of_springs(q)
 

@@ -345,7 +345,7 @@ class RobotModel:
             names: Joint names in the order of the data; they may include joints of other robots.
 
         Returns:
-            Index array `k` with `data[:, k]` in the order of `joint_names`.
+            Index array `k`, shape (nv,), with `data[:, k]` in the order of `joint_names`.
 
         Raises:
             ModelError: A joint of the robot is missing, or occurs twice.
@@ -393,6 +393,9 @@ class RobotModel:
 
         Returns:
             Configuration vector, shape (..., nq).
+
+        Raises:
+            ModelError: The number of positions is neither nv nor nq.
         """
         q = np.asarray(q, dtype=float)
         if q.shape[-1] == self.pin_model.nq:

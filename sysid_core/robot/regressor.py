@@ -85,6 +85,9 @@ class Rotor:
 
         The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
         be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
+
+        Raises:
+            ModelError: A reduction is not a number.
         """
         rotors: dict[str, Rotor] = {}
         if "<transmission" not in urdf_xml:

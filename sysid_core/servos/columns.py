@@ -173,7 +173,11 @@ class ServoColumns:
 
     @classmethod
     def recognised(cls, names: Mapping[str, Array]) -> ServoColumns:
-        """Recognise columns by a word for commands or positions before or after the joint's name."""
+        """Recognise columns by a word for commands or positions before or after the joint's name.
+
+        Args:
+            names: Names of the columns; the values of shape (K,) are not used.
+        """
         time: tuple[str, str] | None = None
         commands: dict[str, tuple[str, str, bool]] = {}
         positions: dict[str, tuple[str, str, bool]] = {}

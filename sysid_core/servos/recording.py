@@ -193,7 +193,13 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
         if not plain:
             return matched
         pairs = ", ".join(f"{a} is {b}" for a, b in zip(recording.joints, names, strict=True))
-        return replace(matched, notes=(*recording.notes, f"Joints by their place: {pairs}."))
+        return replace(
+            matched,
+            notes=(
+                *recording.notes,
+                f"The columns were assigned to the joints by their order: {pairs}.",
+            ),
+        )
     if 2 * len(common) > n:
         kept = [i for i, j in enumerate(plain) if j in known]
         kept.sort(key=lambda i: names.index(known[plain[i]]))

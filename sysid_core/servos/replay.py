@@ -68,7 +68,12 @@ def replay(model: ServoModel, recordings: Iterable[ServoRecording]) -> tuple[Rep
 
 
 def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
-    """Return the RMS error over several motions, each weighted by its duration."""
+    """Return the RMS error over several motions, each weighted by its duration.
+
+    Args:
+        values: RMS errors of the n joints in each motion, shape (n,) each [rad].
+        seconds: Duration of each motion [s].
+    """
     squares = [np.mean(np.square(x)) for x in values]
     return float(np.sqrt(np.average(squares, weights=list(seconds))))
 

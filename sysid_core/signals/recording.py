@@ -143,8 +143,10 @@ class JointStream:
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], **columns)
 
     def split_at_gaps(self, max_gap_s: float) -> tuple[Self, ...]:
-        """Split a stream into spans without a gap longer than `max_gap_s`, so that nothing is
-        interpolated over a gap.
+        """Split a stream into spans without a gap longer than `max_gap_s` [s].
+
+        Raises:
+            SignalError: The time stamps do not increase.
         """
         steps = np.diff(self.stamps_ns)
         if np.any(steps <= 0):
@@ -199,7 +201,12 @@ class WrenchStream:
 
 @dataclass(frozen=True)
 class Mark:
-    """Label with a stamp, such as `tare_start` or `motion_end`."""
+    """Label with a time stamp.
+
+    Attributes:
+        stamp_ns: Time since the start of the recording [ns].
+        label: Text such as `tare_1:start` or `motion:end`.
+    """
 
     stamp_ns: int
     label: str

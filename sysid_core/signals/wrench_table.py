@@ -136,7 +136,7 @@ def read_wrench_table(
         marks=_marks(path, start),
         source=str(path),
         urdf_xml=urdf,
-        notes=(f"Wrench: {', '.join(wrench_names)}.", *notes, *lost),
+        notes=(f"Columns of the wrench: {', '.join(wrench_names)}.", *notes, *lost),
     )
     return recording, still
 

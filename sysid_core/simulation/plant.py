@@ -203,6 +203,9 @@ class MujocoPlant(MujocoStepper):
             q_d: Desired positions, shape (n,) [rad or m].
             v_d: Desired velocities, shape (n,) [rad/s or m/s].
             a_d: Desired accelerations, shape (n,) [rad/s^2 or m/s^2].
+
+        Returns:
+            Efforts of the joints, shape (n,) [N m or N].
         """
         data = self.mj_data
         a = (

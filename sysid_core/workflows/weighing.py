@@ -103,6 +103,7 @@ class WeighedRecording(Weighed):
     """Payload identified from a recording, by all requested methods.
 
     Attributes:
+        estimate, verdict: As in `Weighed`, by the requested method.
         recording: Path of the recording.
         run: Recorded streams.
         model: Robot model.

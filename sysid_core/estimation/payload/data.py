@@ -218,7 +218,7 @@ class CompressedWrenches:
         return wrenches
 
     def add(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> None:
-        """Add samples; `residual_frame`, shape (4, 4), as in `from_data`."""
+        """Add samples; `residual_frame`, shape (K, 4, 4), as in `from_data`."""
         self.n_samples += len(data)
         poses = None if residual_frame is None else np.asarray(residual_frame, dtype=float)
         for first in range(0, len(data), _BLOCK):  # memory stays bounded

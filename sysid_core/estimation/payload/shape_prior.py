@@ -325,7 +325,7 @@ class ShapePrior:
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
         """Return the Gaussian approximation of the prior for a known mass, about the estimate of
-        `first`: mean and covariance.
+        `first`: mean, shape (10,), and covariance, shape (10, 10).
 
         A shape that the data contradict is not used.
         """

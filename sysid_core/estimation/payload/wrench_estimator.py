@@ -35,8 +35,8 @@ class WrenchEstimator(ABC):
 
         Args:
             data: Wrenches and motions of the recording.
-            residual_frame: Poses of the sensor (see `CompressedWrenches.from_data`); None: sensor
-                axes.
+            residual_frame: Poses of the sensor, shape (K, 4, 4), see
+                `CompressedWrenches.from_data`; None: sensor axes.
         """
         wrenches = CompressedWrenches.from_data(
             data, self.dynamism_scale, residual_frame=residual_frame

@@ -299,7 +299,9 @@ def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, 
     covered = _covered(shifted, recording.joints.stamps_ns)
     notes = [*recording.notes]
     if lost := len(shifted) - len(covered):
-        notes.append(f"{lost} of {len(shifted)} wrenches have no joint states around them.")
+        notes.append(
+            f"{lost} of {len(shifted)} wrench samples lie outside the time of the joint states and were omitted."
+        )
     return replace(recording, wrench=_thinned(covered), notes=()), [*notes, *found]
 
 

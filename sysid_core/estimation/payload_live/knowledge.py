@@ -102,9 +102,8 @@ class PayloadKnowledge:
                 return "Hold the object free of contact and keep recording."
             most, least = np.rad2deg(tilts(data))
             return (
-                f"Tilt the sensor about two horizontal axes: it turned by {most:.0f} and {least:.0f} degrees"
-                " against gravity, and the more it turns, the better weight and bias separate. A tare"
-                " before grasping does the same."
+                "Tilt the sensor about two horizontal axes, to separate weight and bias: so far it"
+                f" turned by {most:.0f} and {least:.0f} degrees. A tare before grasping has the same effect."
             )
         _, com, inertia = self.uncertainty
         if state is PayloadState.MASS_KNOWN:

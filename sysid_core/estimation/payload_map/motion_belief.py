@@ -146,6 +146,9 @@ class WhiteMotion:
     def correct(self, y: Array) -> None:
         """Correct the motion by the residual of the wrench, `x = x_measured + Lambda T^T Sigma^-1
         residual`; y of shape (p,).
+
+        Raises:
+            EstimationError: `information` was not called before.
         """
         if self._last is None:
             raise EstimationError(
@@ -259,7 +262,11 @@ class SplineMotion:
         return known
 
     def correct(self, y: Array) -> None:
-        """Correct the spline coefficients by the wrenches; y of shape (p,)."""
+        """Correct the spline coefficients by the wrenches; y of shape (p,).
+
+        Raises:
+            EstimationError: `information` was not called before.
+        """
         if self._solved is None:
             raise EstimationError(
                 "The method `correct` was called before `information`.",

@@ -80,6 +80,8 @@ class Explorer:
         n_iterations: Number of iterations of the optimisation of each motion; 0: the best of a few
             random motions is used.
         seed: Seed of the random numbers; the result is reproducible, on one computer bit for bit.
+        duration: Duration of the motions executed so far [s].
+        n_pieces: Number of motions executed so far.
     """
 
     checker: MotionChecker
@@ -88,7 +90,7 @@ class Explorer:
     period: float = 10.0
     n_iterations: int = 200
     seed: int = 0
-    duration: float = field(default=0.0, init=False)  # of what was played [s]
+    duration: float = field(default=0.0, init=False)
     n_pieces: int = field(default=0, init=False)
     _poor: int = field(default=0, init=False)
 

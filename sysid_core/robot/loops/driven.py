@@ -78,6 +78,7 @@ class DrivenRobot(RobotModel):
     the chain.
 
     Attributes:
+        name, pin_model, urdf_hash, urdf_xml, locked: As in `RobotModel`, for the open tree.
         mechanism: Loops, driven joints, and friction of the passive joints. The bodies of its model
             are ignored; those of this robot are used.
     """
@@ -107,7 +108,11 @@ class DrivenRobot(RobotModel):
 
     @cached_property
     def chain(self) -> ClosedChain:
-        """Closed chain with the bodies of this robot."""
+        """Closed chain with the bodies of this robot.
+
+        Raises:
+            ModelError: The robot has no loops.
+        """
         if self.mechanism is None:
             raise ModelError(
                 f"'{self.name}' has no loops.",

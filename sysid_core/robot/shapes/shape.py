@@ -127,6 +127,9 @@ class Shape:
 
         Args:
             X_SO: Pose of the shape's frame in the new frame, shape (4, 4).
+
+        Raises:
+            ModelError: The pose is not a rigid transform.
         """
         X = np.asarray(X_SO, dtype=float)
         R, p = X[:3, :3], X[:3, 3]
@@ -200,8 +203,15 @@ class Shape:
     def box(
         cls, size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0), *, cells: int = DEFAULT_CELLS
     ) -> Shape:
-        """Return the solid box with about `cells` nearly cubic cells; size and centre of shape (3,)
-        [m].
+        """Return a solid box.
+
+        Args:
+            size: Lengths of the edges, shape (3,) [m].
+            centre: Centre of the box, shape (3,) [m].
+            cells: Approximate number of nearly cubic cells.
+
+        Raises:
+            ModelError: A length is not positive.
         """
         size = np.asarray(size, dtype=float)
         if size.shape != (3,) or not np.all((size > 0) & np.isfinite(size)):

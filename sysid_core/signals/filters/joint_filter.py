@@ -25,16 +25,16 @@ from sysid_core.signals.stream import (
 
 @dataclass(frozen=True, eq=False)
 class FilteredSample:
-    """Filtered joint state after one sample; shape (n,) each.
+    """Filtered joint state after one sample.
 
     Attributes:
         outcome: Acceptance or rejection of the sample.
         stamp_ns: Stamp of the last accepted sample [ns], to which the values refer; None (values:
             NaN) before the first.
-        q, v, a: Positions, velocities, accelerations [rad, rad/s, rad/s²].
-        q_sd, v_sd, a_sd: Standard deviations of q, v and a.
-        effort, effort_sd: Efforts and their standard deviations [unit of the input]; None if not
-            measured.
+        q, v, a: Positions, velocities and accelerations, shape (n,) each [rad, rad/s, rad/s²].
+        q_sd, v_sd, a_sd: Standard deviations of q, v and a, shape (n,) each.
+        effort, effort_sd: Efforts and their standard deviations, shape (n,) each [unit of the
+            input]; None if not measured.
     """
 
     outcome: SampleOutcome
@@ -54,6 +54,8 @@ class FilteredJointStream(JointStream):
     """Filtered joint states with standard deviations.
 
     Attributes:
+        names, stamps_ns, q, v, a, effort, effort_kind: As in `JointStream`; q, v, a and effort of
+            shape (K, n) are filtered.
         q_sd: Standard deviations of the positions, shape (K, n) [rad or m].
         v_sd: Standard deviations of the velocities, shape (K, n) [rad/s or m/s].
         a_sd: Standard deviations of the accelerations, shape (K, n) [rad/s^2 or m/s^2].

@@ -168,6 +168,9 @@ class ZeroPhaseFilter:
             signal: Samples, shape (K, ...).
             rate_hz: Sampling rate [Hz].
 
+        Returns:
+            Filtered samples, shape (K, ...).
+
         Raises:
             SignalError: The signal is too short to be filtered.
         """
@@ -191,6 +194,9 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     Args:
         signal: Equally spaced samples, shape (K, ...), K >= 3.
         rate_hz: Sampling rate [Hz].
+
+    Returns:
+        Derivative [1/s times the unit of the signal], shape (K, ...).
     """
     x = np.asarray(signal, dtype=float)
     out = np.gradient(x, 1.0 / rate_hz, axis=0, edge_order=2)

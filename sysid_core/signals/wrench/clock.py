@@ -150,13 +150,15 @@ class ClockOffset:
         if recording.wrench is None:
             return recording
         wrench = replace(recording.wrench, stamps_ns=self.corrected(recording.wrench.stamps_ns))
-        note = f"The wrench's stamps were put on the joints' clock: {self}."
+        note = f"The time stamps of the wrench were corrected to the clock of the joint states: {self}."
         return replace(recording, wrench=wrench, notes=(*recording.notes, note))
 
     def __str__(self) -> str:
         text = f"they are {1e3 * self.offset_s:.2f} ± {1e3 * self.offset_sd:.2f} ms late"
         drift = f"{1e6 * self.drift:.0f} ± {1e6 * self.drift_sd:.0f} ppm"
-        return f"{text}, drift {drift}" + ("" if self.drifts else " (not corrected: chance)")
+        return f"{text}, drift {drift}" + (
+            "" if self.drifts else " (within its uncertainty, not corrected)"
+        )
 
     @classmethod
     def of_recording(

@@ -30,15 +30,15 @@ _PRIOR_BIAS_SD = np.repeat([50.0, 5.0], 3)  # [N], [N m] before a tare
 
 @dataclass(frozen=True, eq=False)
 class FilteredWrench:
-    """Filtered wrench after one sample; shape (6,) each, force [N] then torque [N m].
+    """Filtered wrench after one sample: forces [N], then torques [N m].
 
     Attributes:
         outcome: Acceptance or rejection of the sample.
         stamp_ns: Stamp of the last accepted sample [ns]; None (values: NaN) before the first.
-        measured: Filtered reading, bias included.
-        measured_sd: Standard deviation of the filtered reading.
-        bias: Mean of reading minus expected wrench during the tare; zero before a tare.
-        bias_sd: Standard deviation of the bias.
+        measured: Filtered reading, bias included, shape (6,) [N, N m].
+        measured_sd: Standard deviation of the filtered reading, shape (6,).
+        bias: Mean of reading minus expected wrench during the tare, shape (6,); zero before.
+        bias_sd: Standard deviation of the bias, shape (6,).
     """
 
     outcome: SampleOutcome

@@ -352,8 +352,13 @@ def is_reversed(
     R_WS: ArrayLike | None = None,
     max_misalignment: float = np.deg2rad(15.0),
 ) -> bool:
-    """Return True if the readings are the wrench of the load on the sensor (opposite sign);
-    arguments as in `check_mounting`.
+    """Return True if the readings are the wrench of the load on the sensor (opposite sign).
+
+    Args:
+        force, gravity_S: Mean force [N] and gravity [m/s^2] of each posture in sensor axes, shape
+            (k, 3).
+        R_WS: Orientation of the sensor in each posture, shape (k, 3, 3); None: unknown.
+        max_misalignment: Largest misalignment that counts as correct mounting [rad].
     """
     kind = check_mounting(force, gravity_S, R_WS, max_misalignment).kind
     return kind is MountingKind.SIGN_REVERSED

@@ -110,7 +110,7 @@ class Stretches:
         calculation of errors by the method of least squares, Phys. Rev. 40, 1932.
 
         Args:
-            columns: Indices of the unknowns whose values are compared.
+            columns: Indices of the unknowns whose values are compared, shape (m,).
             at: Values of all unknowns, shape (p,).
         """
         H, g = self.H[:, columns][:, :, columns], (self.g - self.H @ at)[:, columns]

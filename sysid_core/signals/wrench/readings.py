@@ -46,7 +46,7 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
         stamps, wrench = stamps[~clipped], wrench[~clipped]
     spiked = single_spikes(wrench)
     if spiked.any():
-        notes.append(f"{int(spiked.sum())} single spikes of the wrench were omitted.")
+        notes.append(f"Single spikes of the wrench were omitted: {int(spiked.sum())} samples.")
         stamps, wrench = stamps[~spiked], wrench[~spiked]
     repeated = np.concatenate([[False], np.all(wrench[1:] == wrench[:-1], axis=1)])
     if repeated.any() and not repeated[1:].all():

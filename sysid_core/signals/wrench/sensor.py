@@ -141,6 +141,9 @@ class SensorCalibration:
             R_WS: Orientation of the sensor, shape (K, 3, 3).
             p_WS: Position of the origin of the sensor, shape (K, 3) [m]; required only with a dress
                 pack.
+
+        Returns:
+            Wrench of tool and object, shape (K, 6) [N, N m].
         """
         net = (self.matrix @ (wrench - self.bias)[:, :, None])[:, :, 0]
         if self.dress_pack is not None:
@@ -195,6 +198,9 @@ class SensorCalibration:
         """Return a calibration in which the load during the tare (the empty gripper) is the known
         tool. The tool is treated as a point mass, because a tare does not determine the inertia,
         which matters only in fast motion.
+
+        Raises:
+            SignalError: The mass from the tare is not positive.
         """
         mass = self.tare_load[0]
         if mass <= 0:
@@ -323,6 +329,9 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
 
     Returns:
         Wrench of the object, shape (K, 6) [N, N m].
+
+    Raises:
+        SignalError: The numbers of readings and of motion samples differ.
     """
     wrench = np.asarray(wrench, dtype=float)
     if wrench.shape != (len(motion.a), 6):

@@ -188,7 +188,7 @@ def test_a_wrench_with_a_clock_of_its_own_is_put_on_the_joints_clock_in_the_open
     monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda bag, **options: other)
     result = payload(folder, "--json", "-")
     text = " ".join(result.output.split())
-    found = re.search(r"put on the joints' clock: they are ([\d.]+) ± ([\d.]+) ms late", text)
+    found = re.search(r"clock of the joint states: they are ([\d.]+) ± ([\d.]+) ms late", text)
     assert found and abs(float(found[1]) - 60.2) < 4.0 * float(found[2]) + 0.1
     mended = json.loads(result.stdout)["methods"]["map"]
     assert mended[0] == pytest.approx(pi[0], rel=0.02)

@@ -89,7 +89,10 @@ def test_a_correction_is_written_into_the_recording(robot) -> None:
     assert clock.offset_s == pytest.approx(0.12, abs=2e-4) and clock.largest_s > 0.1
     mended = clock.apply(run)
     assert np.abs(mended.wrench.stamps_ns - run.joints.stamps_ns).max() < 3e5
-    assert "put on the joints' clock" in mended.notes[-1] and "120" in mended.notes[-1]
+    assert (
+        "corrected to the clock of the joint states" in mended.notes[-1]
+        and "120" in mended.notes[-1]
+    )
 
 
 def test_a_still_robot_shows_no_clock_and_no_wrench_is_an_error(robot, rng) -> None:
