@@ -64,7 +64,10 @@ def export(
         mark = tick(one.equal)
         if one.equal and one.error.worth_a_warning:
             mark = Text("!", "yellow")
-        text = f"{one.file}: torques differ by {worst:.1e} N m from those of the model."
+        agree = "agree with" if one.equal else "differ from"
+        text = f"{one.file}: torques {agree} those of the model ({worst:.1e} N m at most)."
+        if one.equal and one.error.worth_a_warning:
+            text += " Its prediction error increases: see the table below."
         console.print(mark, text, highlight=False, soft_wrap=True)
         for loss in one.losses:
             console.print("  ", loss_sentence(loss), highlight=False, soft_wrap=True)
