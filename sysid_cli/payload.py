@@ -149,7 +149,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         rows.append([bag.name, f"{p.mass:.4f}", f"{p.mass_sd:.4f}", com, sd])
     if len(estimates) < 2:
         raise SignalError(
-            f"'{folder}' holds {len(estimates)} usable recording(s).",
+            f"'{folder}' holds too few usable recordings: {len(estimates)}.",
             remedy="Record the same object twice or more, one bag each, into one folder.",
         )
     found = repeatability(list(estimates.values()))

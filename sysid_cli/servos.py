@@ -128,7 +128,7 @@ def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None)
 
 def _print_result(result: ServoIdentification) -> None:
 
-    from sysid_core.servos import TERMS
+    from sysid_core.servos import TERMS, joined
 
     rows: list[tuple[str, ...]] = []
     for joint in result.joints:
@@ -148,7 +148,7 @@ def _print_result(result: ServoIdentification) -> None:
         )
     for note in result.notes:
         remark("note:", note)
-    for finding in result.findings:
+    for finding in joined(result.findings):
         remark("failed:" if finding.reason.fails else "warning:", finding.sentence, to=errors)
 
 

@@ -948,7 +948,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-untold": Text(
         "Unchecked conventions",
-        "The gravity load on {joint} is too small to check its {other}.",
+        "The gravity load on {joint} is too small to check: {other}.",
         "Compare a posture of the robot with the URDF by eye.",
         "Without a torque sensor, only gravity reveals a wrong direction, zero or order of joints; a joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",

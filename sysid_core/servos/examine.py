@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,6 +81,19 @@ class Finding:
     def sentence(self) -> str:
         """Sentence of the finding with the recommended action."""
         return self.as_reason.advice
+
+
+def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings to be shown: conventions that gravity does not check are one finding of all
+    joints concerned.
+    """
+    shown: dict[object, Finding] = {}
+    for k, one in enumerate(findings):
+        key = one.other if one.reason is ServoReason.UNTOLD else k
+        before = shown.get(key)
+        joint = one.joint if before is None else f"{before.joint}, {one.joint}"
+        shown[key] = replace(one, joint=joint)
+    return tuple(shown.values())
 
 
 # [rad] A motion below it is within the sticking band of hobby servos (0.01–0.04 rad on an SO-101).

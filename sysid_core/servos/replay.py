@@ -14,6 +14,7 @@ from sysid_core.identifiability import servo_scales
 from sysid_core.report import Figure, Report, moving_robot, thinned
 from sysid_core.robot import hold_joints
 from sysid_core.servos.bodies import Array
+from sysid_core.servos.examine import joined
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording, match_joints
@@ -104,7 +105,7 @@ def servo_report(
         f"The simulated positions in held-out blocks of time have an RMS error of {held * 1e3:.1f} mrad"
         f" (the commanded positions: {command * 1e3:.1f} mrad).",
         asked="motion of the robot for given position commands",
-        next_steps=[f.sentence for f in result.findings],
+        next_steps=[f.sentence for f in joined(result.findings)],
     )
     report.heading("Error by joint")
     report.table(

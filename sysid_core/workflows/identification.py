@@ -171,8 +171,8 @@ class IdentifiedArm:
         report.judged(
             self.verdict,
             prediction_sentence(self.validation or self.training, held_out=bool(self.validation)),
-            asked=f"parameters of {self.data.model.name} from {len(self.data.runs)} recording(s),"
-            f" by {self.settings.method}",
+            asked=f"parameters of {self.data.model.name}, recordings: {len(self.data.runs)},"
+            f" method: {self.settings.method}",
             next_steps=_next_steps(self),
         )
         save_and_list(report, folder / "report.html")
@@ -396,5 +396,5 @@ def _next_steps(found: IdentifiedArm) -> list[str]:
         steps.append("For a model for simulation or control, repeat with --method lmi.")
     elif found.description is not None:
         steps.append("identified.urdf, in the same folder, contains these values.")
-    steps.append("Check later recordings with `sysid validate`.")
+    steps.append("Check later recordings with the command sysid validate.")
     return steps

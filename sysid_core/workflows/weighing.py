@@ -459,7 +459,8 @@ def _read_truth(path: Path) -> Array:
 def _report(answer: WeighedRecording) -> Report:
     estimate = answer.estimate
     frame = answer.weighing.sensor_frame
-    report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
+    title = "Payload" if answer.model.name == "poses" else f"Payload on {answer.model.name}"
+    report = Report(title, f"{answer.recording}, {estimate.method}")
     report.judged(
         answer.verdict,
         payload_sentence(estimate),

@@ -271,3 +271,17 @@ def test_a_real_so101_is_replayed_from_ordinary_motion(shared_data: Path) -> Non
     replays = replay(result.model, unseen)
     assert overall([r.rms for r in replays], [r.recording.duration for r in replays]) < 0.012
     assert json.dumps([f.sentence for f in result.findings])
+
+
+def test_conventions_that_gravity_does_not_check_are_shown_once_for_all_joints() -> None:
+    from sysid_core.servos import joined
+    from sysid_core.servos.examine import Finding, ServoReason
+
+    dead = Finding(ServoReason.DEAD, "roll", 0.3)
+    told = [Finding(ServoReason.UNTOLD, j, 1.0, "zero") for j in ("lift", "elbow")]
+    pan = Finding(ServoReason.UNTOLD, "pan", 2.0, "direction and zero")
+    shown = joined([dead, told[0], pan, told[1]])
+    assert [f.joint for f in shown] == ["roll", "lift, elbow", "pan"]
+    assert shown[1].sentence.startswith(
+        "The gravity load on lift, elbow is too small to check: zero."
+    )
