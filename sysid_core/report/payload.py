@@ -142,7 +142,8 @@ def payload_report(
     report.heading("Wrench, measured against predicted")
     report.figure(
         wrench_chart(data, estimate.values[:10]),
-        "Sensor bias and tool are subtracted from the measured wrench.",
+        "The bias from a tare and the tool are subtracted from the measured wrench. Without a tare, the"
+        " constant part of the difference is the bias that was estimated together with the load.",
     )
     report.heading("Errors of the fit", folded=True)
     for chart, caption in error_charts(data, estimate):
