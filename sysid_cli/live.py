@@ -137,7 +137,9 @@ def run(
 
 
 @command(app, example="sysid watch --seconds 60")
-def watch(*, namespace: _RosName = "", seconds: Annotated[float, typer.Option(min=0.0)] = 0.0) -> None:
+def watch(
+    *, namespace: _RosName = "", seconds: Annotated[float, typer.Option(min=0.0)] = 0.0
+) -> None:
     """Show nodes, topics, motion, payload and parameters of the running nodes in the terminal.
 
     Example: `sysid watch --namespace left`. Exit status 1 if no node is running or one reports an

@@ -258,7 +258,7 @@ def examine_conventions(
     least = min(odds.against for odds, _ in against)
     yield from (f for odds, f in against if odds.believed and odds.against < least + ODDS)
     for joint, what in untold.items():
-        yield Finding(ServoReason.UNTOLD, joint, float(len(what)), " and ".join(what))
+        yield Finding(ServoReason.UNTOLD, joint, float(len(what)), ", ".join(what))
 
 
 def _zero(court: _Court, j: int) -> tuple[float, float, _Odds]:
