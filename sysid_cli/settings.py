@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sysid_fleet.batch.run import Progress
 
 PathOption = Annotated[Path, typer.Option()]  # of a path that must be given
-RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
 BagRobotOption = Annotated[
     str, typer.Option(help="URDF file or name; default: the description in the bag.")
 ]
