@@ -9,6 +9,7 @@ exceeded limit, and a goal that brakes earlier, by the longest measured lateness
 current one. "guard": the motion guard plays the whole path, and the request to stop is late by the
 given time (needs g++). The peak is the ratio of the robot's acceleration to the limit of 5 rad/s^2
 and must not exceed 1.05. Goals cannot meet this for "limit, stop": the peak is printed, not judged.
+"limit, lead" is the same with `stop_lead_s: 0.5`, which meets it and stops the robot later.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,8 @@ for folder in (
 DRIVERS = {"ur": (1.0, 0.9, 0.8, 0.5), "franka": (1.0,), "xarm": (1.0,)}  # and sliders
 LATE = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 LARGEST = 1.05
-KINDS = ("all", "random", "stop", "limit", "limit, stop")
+KINDS = ("all", "random", "stop", "limit", "limit, stop", "limit, lead")
+LEAD = 0.5  # `stop_lead_s` of "limit, lead" [s]: the largest lateness of the table
 
 
 def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) -> float:
@@ -50,6 +53,8 @@ def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) 
     from sysid_core.execution import Fault, FaultCode
 
     world, model = world_of(vendor, slider)
+    if kind == "limit, lead":
+        world.executor.settings = replace(world.executor.settings, stop_lead=LEAD)
     rng, done = np.random.default_rng(round(1000 * (late + phase))), []
 
     def cancel(w: object, t: float, log: object) -> None:
@@ -62,7 +67,7 @@ def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) 
 
     def latency(k: int) -> float:
         on_time = stops.on_time(k)
-        if "stop" in kind:
+        if kind in ("stop", "limit, stop", "limit, lead"):
             return late if done and late else on_time
         return on_time + (float(rng.uniform(0.0, late)) if kind == "random" else late)
 
@@ -121,15 +126,16 @@ def main() -> int:
     phases = 0.017 * np.arange(parser.parse_args().phases)
     worst, folder = 0.0, tempfile.mkdtemp()
     guard = Guard(folder) if shutil.which("g++") else None
-    print("driver  slider  goals   " + "".join(f"{late:7.2f}" for late in LATE) + "  [s] late")
+    print("| driver, slider | goals that are late | " + " | ".join(map(str, LATE)) + " s |")
+    print("|---" * (2 + len(LATE)) + "|")
     for vendor, sliders in DRIVERS.items():
         for slider in sliders:
             for kind in (*KINDS, *["guard"] * (guard is not None)):
                 peak = partial(guard.peak if guard and kind == "guard" else cancelled, vendor)
                 peaks = [max(peak(slider, late, kind, float(p)) for p in phases) for late in LATE]
                 worst = max(worst, *peaks) if kind != "limit, stop" else worst
-                row = "".join(f"{x:7.2f}" for x in peaks)
-                print(f"{vendor:8}{slider:6.0%}  {kind:8}{row}", flush=True)
+                row = " | ".join(f"{x:.2f}" for x in peaks)
+                print(f"| {vendor}, {slider:.0%} | {kind} | {row} |", flush=True)
     print(f"largest peak {worst:.3f} of the limit")
     return int(worst > LARGEST)
 

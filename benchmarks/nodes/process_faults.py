@@ -35,6 +35,7 @@ VENDOR, BRIDGE, DISK_MB = "ur", "sysidbr", 16
 FAULTS = ("kill", "stop", "network", "disk")
 # That a node is stopped or cut off, in simulated time; the driver's clock waits so long for an executor.
 GONE_S, WAITS_S = 2.0, 3.0
+GONE_GOAL_S = 30.0  # within which the motion of a killed executor is over
 ACTIVE, PATIENCE_S = 3, 60.0  # lifecycle_msgs/State.PRIMARY_STATE_ACTIVE
 DRIVER, ALL = "driver", "all"
 MOVES = ("trajectory_executor", ALL)  # where the next motion is played, too
@@ -184,8 +185,11 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
                     full.write(bytes(4096))
         later.start()
 
-    gone = node == "trajectory_executor" and fault == "kill"
-    result, when = emulated.play(client, file, happen, 0.3, 30.0 if gone else 90.0)
+    gone = node == "trajectory_executor" and fault == "kill"  # its goal has no result
+    until = time.monotonic() + GONE_GOAL_S
+    result, when = emulated.play(
+        client, file, happen, 0.3, lambda: gone and time.monotonic() > until
+    )
     if later.ident is None:
         return {"motion": f"ended before the fault: {'' if result is None else result.message}"}
     later.join()
@@ -208,7 +212,7 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
     with suppress(LiveError):
         client.call(StopRecording, "data_logger/stop", StopRecording.Request())
     if node in MOVES:
-        answer, _ = emulated.play(client, file, timeout_s=90.0)
+        answer, _ = emulated.play(client, file)
         row["next"] = "no answer" if answer is None else answer.message or answer.final_state
     row["tracebacks"] = cell.tracebacks() or "none"
     return row
@@ -217,6 +221,7 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
 def session(fault: str, nodes: list[str]) -> None:
     """Start a cell, and test one kind of fault with each of its nodes."""
     import emulated
+    from busy_machine import patience
 
     from sysid_nodes.bringup import below
     from sysid_nodes.client import live_client, own_domain
@@ -247,6 +252,7 @@ def session(fault: str, nodes: list[str]) -> None:
         command = [sys.executable, program, VENDOR, emulated.ROBOTS[VENDOR], str(log)]
         cell.start(DRIVER, [*command, str(emulated.pace())])
         client = stack.enter_context(live_client(""))
+        client.patience = patience()
         for name in all_of:
             client.wait_for_active(name, PATIENCE_S)
         for node in nodes if fault != "disk" else [ALL]:
