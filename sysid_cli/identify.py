@@ -242,6 +242,13 @@ def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
             "measured velocities are not used: with positions alone, held-out blocks are predicted"
             f" within {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
         )
+    if fit.identification.feedback is not None:
+        without, within = fit.feedback_errors
+        lines.append(
+            "the efforts contain the reaction of the controllers to velocity noise: with it,"
+            f" held-out blocks are predicted within {100 * within:.1f} % instead of"
+            f" {100 * without:.1f} %"
+        )
     return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)
 
 

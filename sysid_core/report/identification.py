@@ -91,6 +91,11 @@ def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = T
         beside = ""
         if p.nominal is not None:
             beside = f" (masses of the URDF with the same friction: {100 * p.beside().relative_error():.2f} %)"
+        if p.reaction is not None:
+            beside += (
+                f" (with the reaction of the controllers to velocity noise:"
+                f" {100 * p.in_loop().relative_error():.2f} %)"
+            )
         parts.append(f"{100 * p.relative_error():.2f} % RMS in {Path(p.source).stem}{beside}")
     which = "motions not used in the fit" if held_out else "the fitted motions"
     return f"Error of the predicted joint efforts on {which}: {', '.join(parts)}."
@@ -167,6 +172,16 @@ def identification_report(
         report.paragraph(
             f"Delay of the efforts relative to the positions: {1e3 * delay.seconds:.2f} ±"
             f" {1e3 * delay.sd:.2f} ms; {'corrected' if corrected else 'not corrected'}."
+        )
+    if (feedback := identification.feedback) is not None:
+        report.table(
+            ["joint", f"velocity gain [{(validation or training)[0].unit} s/rad]"],
+            [list(x) for x in zip(identification.model.joint_names, feedback.gains, strict=True)],
+            "Reaction of the controllers to the noise of the"
+            f" {'measured' if feedback.measured else 'differentiated'} velocities, with a lag of"
+            f" {feedback.lag} samples. The reaction is no part of the robot's torques: along a smooth"
+            " motion it is 0",
+            folded=True,
         )
     _correlations(report, estimate)
     if unseen and training:

@@ -36,6 +36,8 @@ class Prediction:
             and impacts, shape (K,).
         nominal: Efforts predicted with the URDF's inertial parameters and the identified friction,
             shape (K, n); None: not computed.
+        reaction: Efforts with which the controllers react to the noise of velocities, shape (K, n),
+            no part of `predicted`; None: no reaction is known.
     """
 
     source: str
@@ -48,6 +50,21 @@ class Prediction:
     motion: NDArray[np.bool_]
     band_hz: float = float("inf")
     nominal: Array | None = None
+    reaction: Array | None = None
+
+    def in_loop(self) -> Prediction:
+        """Return the prediction by the robot model together with the reaction of the controllers to
+        the noise of velocities.
+
+        Raises:
+            EstimationError: No reaction is known.
+        """
+        if self.reaction is None:
+            raise EstimationError(
+                f"The efforts of '{self.source}' show no reaction to the noise of velocities.",
+                remedy="Use the prediction by the robot model alone.",
+            )
+        return replace(self, predicted=self.predicted + self.reaction, nominal=None, reaction=None)
 
     def beside(self) -> Prediction:
         """Return the prediction of the same run by the nominal model.
@@ -60,7 +77,7 @@ class Prediction:
                 f"'{self.source}' was not predicted by the nominal model.",
                 remedy="Create the prediction with `Prediction.of`, which also stores the prediction of the nominal model.",
             )
-        return replace(self, predicted=self.nominal, nominal=None)
+        return replace(self, predicted=self.nominal, nominal=None, reaction=None)
 
     def relative_error(self, *, whole: bool = False) -> float:
         r"""Return the relative error `||measured - predicted|| / ||measured||`, during motion or
@@ -122,6 +139,12 @@ class Prediction:
                 "relative_error": self.beside().relative_error(),
                 "joints": self.beside().joints(),
             },
+            "in_loop": None
+            if self.reaction is None
+            else {
+                "relative_error": self.in_loop().relative_error(),
+                "joints": self.in_loop().joints(),
+            },
             "band_hz": self.band_hz,
             "joints_below_hz": {f"{hz:g}": joints for hz, joints in self.bands().items()},
             "whole_run": {
@@ -167,6 +190,7 @@ class Prediction:
             motion=motion,
             band_hz=identification.processing.torque_cutoff_hz,
             nominal=nominal,
+            reaction=identification.reaction(recording),
         )
 
 
@@ -186,4 +210,9 @@ class EffortModel(Protocol):
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array | None]:
         """Return the efforts predicted by the identified and by the nominal model at the stamps of
         the recording, each of shape (K, n).
+        """
+
+    def reaction(self, recording: Recording) -> Array | None:
+        """Return the efforts with which the controllers react to the noise of velocities, at the
+        stamps of the recording, shape (K, n); None: no reaction is known.
         """

@@ -50,6 +50,7 @@ METHODS = {
 }
 METRICS = {
     "moving": "held-out error in motion, raw",
+    "in_loop": "held-out error in motion, raw, with the reaction of the controllers to velocity noise",
     "whole": "held-out error over whole recordings, raw",
     "band": f"held-out error in motion below {BAND_HZ:g} Hz",
     "above": f"share of the held-out efforts in motion above {BAND_HZ:g} Hz: mostly noise, which no"
@@ -296,6 +297,7 @@ def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
     fitted = [Prediction.of(found, run) for run in split.fitted]
     return {
         "moving": pooled_error(judged),
+        "in_loop": pooled_error([p if p.reaction is None else p.in_loop() for p in judged]),
         "whole": pooled_error(judged, whole=True),
         "band": pooled_error(judged, below_hz=BAND_HZ),
         "above": pooled_error([_below(p, BAND_HZ) for p in judged]),

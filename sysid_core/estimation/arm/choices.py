@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of the motion's smoothing, the source of velocities, and friction terms, by
-cross-validation on blocks of time of the training recordings.
+"""Selection of the motion's smoothing, the source of velocities, friction terms, and the velocity
+feedback of the controllers, by cross-validation on blocks of time of the training recordings.
 """
 
 from __future__ import annotations
@@ -14,16 +14,30 @@ from numpy.typing import NDArray
 from sysid_core.estimation.arm.block_scores import (
     ENOUGH,
     LEAST_GAIN,
+    N_BLOCKS,
     BlockScores,
     is_better,
     rough_loads,
 )
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import Differentiation, Processing
+from sysid_core.estimation.arm.identify import Identification
+from sysid_core.estimation.arm.recordings import (
+    Differentiation,
+    Processing,
+    driven_joints,
+    unmeasured_joints,
+)
+from sysid_core.estimation.arm.spans import evenly_spread, filled
+from sysid_core.estimation.arm.velocity_feedback import (
+    VelocityFeedback,
+    filtered_velocities,
+    velocity_noise,
+)
 from sysid_core.estimation.fit import Regression
 from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import Recording
 
+LAGS = (0, 1)  # samples: drivers publish the effort of this or of the last cycle of the controller
 CUTOFFS_HZ = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)  # tried: apart by less than held-out errors tell
 
 
@@ -232,3 +246,85 @@ def _columns(
     used |= {name for name in friction.names if name.rsplit(".", 1)[1].startswith("S_")}  # springs
     n = regression.n_inertial
     return [i < n or name in used for i, name in enumerate(regression.names)]
+
+
+def choose_velocity_feedback(
+    identification: Identification, recordings: Sequence[Recording]
+) -> tuple[VelocityFeedback | None, tuple[float, ...]]:
+    """Estimate the velocity gains with which the controllers react to the noise of velocities; they
+    are kept only if they predict held-out blocks clearly better.
+
+    The gain of each joint is the least-squares estimate from the raw efforts minus those of the
+    robot model, during motion.
+
+    Args:
+        identification: The identified robot.
+        recordings: Recordings to which it was fitted; nothing is estimated if only some of them have
+            measured velocities.
+
+    Returns:
+        The velocity feedback, or None; and the relative errors of the raw efforts without and with
+        the best velocity feedback, on blocks that are held out from the estimation of the gains;
+        empty if nothing was estimated.
+    """
+    seen = [run.joints.v is not None for run in recordings]
+    lengths = [len(run.joints) for run in recordings]
+    runs = [
+        replace(run, joints=run.joints.select(piece))
+        for run, pieces in zip(recordings, evenly_spread(lengths, ENOUGH), strict=True)
+        for piece in pieces
+    ]
+    left, size, rows = _residuals(identification, runs)
+    model, processing = identification.model, identification.processing
+    products = {}
+    for lag in LAGS if len(set(seen)) == 1 else ():
+        noise = np.concatenate([velocity_noise(model, run, processing, lag) for run in runs])[rows]
+        products[lag] = _block_sums(-left * noise), _block_sums(noise**2)
+    if not products:
+        return None, ()
+    # Filtered noise is alike in successive samples: the sign is looked at with the likeliest lag only.
+    lag = max(products, key=lambda one: _explained(*products[one]))
+    together, own = products[lag]
+    gains = _gains(together.sum(axis=0) - together, own.sum(axis=0) - own)
+    least = _block_sums(left**2)
+    blocks = least - 2.0 * gains * together + gains**2 * own
+    before, after = (np.sum(x, axis=1) / size for x in (least, blocks))
+    feedback = None
+    if is_better(after, before, LEAST_GAIN):
+        found = _gains(together.sum(axis=0), own.sum(axis=0))
+        feedback = VelocityFeedback(tuple(found.tolist()), lag, seen[0])
+    return feedback, (_root(before), _root(after))
+
+
+def _gains(together: Array, own: Array) -> Array:
+    """Least-squares gains from the products of noise with the reversed residual and with itself,
+    not negative.
+    """
+    return np.maximum(together / np.maximum(own, np.finfo(float).tiny), 0.0)
+
+
+def _explained(together: Array, own: Array) -> float:
+    """Sum of squares that gains of any sign explain."""
+    squares = np.maximum(own.sum(axis=0), np.finfo(float).tiny)
+    return float(np.sum(together.sum(axis=0) ** 2 / squares))
+
+
+def _residuals(
+    identification: Identification, runs: Sequence[Recording]
+) -> tuple[Array, float, NDArray[np.bool_]]:
+    """Raw efforts minus predicted ones in motion, (k, n), sum of squares of these efforts, and mask
+    of their rows among all samples; columns without measured efforts are 0.
+    """
+    model, processing = identification.model, identification.processing
+    moving = [filtered_velocities(model, run, processing) for run in runs]
+    rows = np.any(np.abs(np.concatenate(moving)) > processing.moving, axis=1)  # NaN: no
+    efforts = np.concatenate([filled(driven_joints(model, run.joints).effort) for run in runs])
+    left = efforts - np.concatenate([identification.predict(run) for run in runs])
+    left[:, unmeasured_joints([efforts])] = 0.0
+    rows &= np.isfinite(left).all(axis=1)
+    return left[rows], float(np.sum(efforts[rows] ** 2)), rows
+
+
+def _block_sums(values: Array) -> Array:
+    """Sums over each of the blocks of successive rows, (k, n) to (N_BLOCKS, n)."""
+    return np.array([part.sum(axis=0) for part in np.array_split(values, N_BLOCKS)])

@@ -16,6 +16,7 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.recordings import Processing, predicted_efforts, unmeasured_notes
 from sysid_core.estimation.arm.spans import Estimator, full_parameters, require_recordings
+from sysid_core.estimation.arm.velocity_feedback import VelocityFeedback
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, Vector3, write_yaml
 from sysid_core.robot import (
@@ -50,6 +51,8 @@ class Identification:
         names: Names of all parameters.
         scale: Natural scale of every parameter, which is its prior standard deviation, shape (p,);
             None if the result was read from a file.
+        feedback: Velocity gains of the controllers; None: the efforts show no reaction to the
+            noise of velocities.
     """
 
     model: RobotModel
@@ -59,6 +62,7 @@ class Identification:
     parameters: Array
     names: tuple[str, ...]
     scale: Array | None = None
+    feedback: VelocityFeedback | None = None
 
     @property
     def pi(self) -> Array:
@@ -123,6 +127,16 @@ class Identification:
             lambda q, v, a: self._torques(q, v, a, bodies),
         )
 
+    def reaction(self, recording: Recording) -> Array | None:
+        """Return the efforts with which the controllers react to the noise of the velocities, at
+        the stamps and in the unit of the recording, shape (K, n); None: no reaction is known.
+
+        They are no part of the robot's torques: along a smooth motion they are 0.
+        """
+        if self.feedback is None:
+            return None
+        return self.feedback.efforts(self.model, recording, self.processing)
+
     def save(self, folder: str | Path) -> None:
         """Write `estimate.yaml` and `parameters.yaml`: all parameters, friction terms, drives and
         processing.
@@ -162,6 +176,11 @@ class Identification:
             },
             "processing": dataclasses.asdict(self.processing),
         }
+        if self.feedback is not None:
+            raw["velocity_feedback"] = {
+                **dataclasses.asdict(self.feedback),
+                "gains": list(self.feedback.gains),
+            }
         self.estimate.save(Path(folder) / "estimate.yaml")
         write_yaml(Path(folder) / "parameters.yaml", raw)
 
@@ -202,6 +221,8 @@ class Identification:
                 tuple(Spring(**dict(spring)) for spring in file.drives.springs),
             )
             friction = FrictionModel(drives, **dict(file.friction))
+            seen = file.velocity_feedback
+            feedback = None if seen is None else VelocityFeedback(**dict(seen))
         except SysIdError as err:
             raise _FILE.refusal(path, err.message, err.remedy) from err
         names = (*model.parameter_names, *friction.names)
@@ -215,7 +236,7 @@ class Identification:
                 else f"`parameters` lacks {missing}",
             )
         values = np.array([file.parameters[name] for name in names])
-        return cls(model, friction, file.processing, estimate, values, names)
+        return cls(model, friction, file.processing, estimate, values, names, feedback=feedback)
 
 
 def identify(
@@ -314,6 +335,12 @@ class _Drives(FileSchema):
     springs: tuple[_Spring, ...] = ()
 
 
+class _Feedback(FileSchema):
+    gains: tuple[Number, ...]
+    lag: int
+    measured: bool
+
+
 class _File(FileSchema):
     schema_: Literal["robot_sysid/identified_robot/1"] = Field(alias="schema")
     robot: str
@@ -325,6 +352,7 @@ class _File(FileSchema):
     friction: _Friction
     drives: _Drives
     processing: Processing
+    velocity_feedback: _Feedback | None = None
 
     @field_validator("processing", mode="before")
     @classmethod

@@ -24,6 +24,7 @@ from sysid_core.estimation.arm.choices import (
     choose_differentiation,
     choose_motion_cutoff,
     choose_terms,
+    choose_velocity_feedback,
     term_benefits,
 )
 from sysid_core.estimation.arm.identify import identify_equations
@@ -68,6 +69,14 @@ def _load_dict(found: LoadedIdentification) -> dict[str, object]:
             "inertia_sd": load.inertia_sd.tolist(),
         },
     }
+
+
+def _feedback_dict(found: Identification) -> dict[str, object] | None:
+    """Velocity feedback as plain data for result.json, with its gains by joint."""
+    if found.feedback is None:
+        return None
+    gains = dict(zip(found.model.joint_names, found.feedback.gains, strict=True))
+    return {**asdict(found.feedback), "gains": gains}
 
 
 def estimator_of(settings: FitSettings, prior_weight: float) -> Estimator:
@@ -136,6 +145,7 @@ class ArmFit:
         loaded: Identification together with drive gains and load; None without loaded recordings.
         spread: Scatter of the torques predicted for other motions; None: not computed.
         differentiations: Held-out error by source of velocities; empty if only one was tried.
+        feedback_errors: Held-out errors without and with velocity feedback; empty if not tried.
     """
 
     identification: Identification
@@ -146,6 +156,7 @@ class ArmFit:
     loaded: LoadedIdentification | None = None
     spread: PredictionSpread | None = None
     differentiations: Mapping[str, float] = field(default_factory=dict)
+    feedback_errors: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return the identification as plain data for result.json."""
@@ -157,6 +168,8 @@ class ArmFit:
             "prior_weight": self.prior_weight,
             "differentiate": self.identification.processing.differentiate.value,
             "differentiate_errors": dict(self.differentiations),
+            "velocity_feedback": _feedback_dict(self.identification),
+            "velocity_feedback_errors": list(self.feedback_errors),
             **({} if self.spread is None else {"prediction_spread": asdict(self.spread)}),
             "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
             **({} if self.loaded is None else _load_dict(self.loaded)),
@@ -230,12 +243,16 @@ def fit_arm(
         result, equations = together.identification, with_gains(equations, together.gains.gains)
     else:
         result = identify_equations(equations, estimator(weight))
+    errors: tuple[float, ...] = ()
+    if settings.velocity_feedback == "auto":
+        feedback, errors = choose_velocity_feedback(result, runs)
+        result = replace(result, feedback=feedback)
     few = equations.spread(ENOUGH)
     progress(Step.BENEFITS)
     benefits = term_benefits(few, prior_weight=weight or 1.0)
     progress(Step.SPREAD)
     spread = prediction_spread(few, result.parameters, weight or NO_PRIOR, fixed=settings.fix)
-    return ArmFit(result, lags, weight, benefits, load, together, spread, differentiations)
+    return ArmFit(result, lags, weight, benefits, load, together, spread, differentiations, errors)
 
 
 def _equations(

@@ -33,6 +33,8 @@ class FitSettings:
         torque_cutoff_hz: Low-pass cut-off of regressor and torque [Hz].
         delay: Delay of the efforts [s]; 'auto' corrects the estimated delay unless that degrades
             the prediction of held-out parts.
+        velocity_feedback: 'auto' estimates the velocity gains with which the controllers react to
+            the noise of velocities, and keeps them if they predict held-out parts better; 'off'.
     """
 
     method: str = "auto"
@@ -45,11 +47,17 @@ class FitSettings:
     differentiate: str = "auto"
     torque_cutoff_hz: float = bounded(8.0, 0.1)
     delay: str = "auto"
+    velocity_feedback: str = "auto"
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise EstimationError(
                 f"Method '{self.method}' is unknown.", remedy=f"Choose one of {', '.join(METHODS)}."
+            )
+        if self.velocity_feedback not in ("auto", "off"):
+            raise EstimationError(
+                f"Velocity feedback '{self.velocity_feedback}' is unknown.",
+                remedy="Choose auto or off.",
             )
         if self.method == "sequential" and self.fix:
             raise EstimationError(

@@ -35,6 +35,9 @@ class PeerFit:
         """Return the predicted efforts, shape (K, n); efforts of a nominal model are not available."""
         return self.efforts(recording), None
 
+    def reaction(self, recording: Recording) -> None:
+        """Return None: these packages know no reaction of controllers."""
+
 
 @dataclass(frozen=True)
 class Peer:
