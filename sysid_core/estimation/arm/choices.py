@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sysid_core.errors import SignalError
 from sysid_core.estimation.arm.block_scores import (
     ENOUGH,
     LEAST_GAIN,
@@ -267,33 +268,55 @@ def choose_velocity_feedback(
         the best velocity feedback, on blocks that are held out from the estimation of the gains;
         empty if nothing was estimated.
     """
-    seen = [run.joints.v is not None for run in recordings]
-    lengths = [len(run.joints) for run in recordings]
-    runs = [
-        replace(run, joints=run.joints.select(piece))
-        for run, pieces in zip(recordings, evenly_spread(lengths, ENOUGH), strict=True)
-        for piece in pieces
-    ]
-    left, size, rows = _residuals(identification, runs)
-    model, processing = identification.model, identification.processing
-    products = {}
-    for lag in LAGS if len(set(seen)) == 1 else ():
-        noise = np.concatenate([velocity_noise(model, run, processing, lag) for run in runs])[rows]
-        products[lag] = _block_sums(-left * noise), _block_sums(noise**2)
-    if not products:
+    seen = {run.joints.v is not None for run in recordings}
+    samples = _samples_in_motion(identification, recordings) if len(seen) == 1 else None
+    if samples is None:
         return None, ()
+    efforts, left, *noises = samples
+    products = {
+        lag: (_block_sums(-left * noise), _block_sums(noise**2))
+        for lag, noise in zip(LAGS, noises, strict=True)
+    }
     # Filtered noise is alike in successive samples: the sign is looked at with the likeliest lag only.
     lag = max(products, key=lambda one: _explained(*products[one]))
     together, own = products[lag]
     gains = _gains(together.sum(axis=0) - together, own.sum(axis=0) - own)
     least = _block_sums(left**2)
     blocks = least - 2.0 * gains * together + gains**2 * own
-    before, after = (np.sum(x, axis=1) / size for x in (least, blocks))
+    before, after = (np.sum(x, axis=1) / np.sum(efforts**2) for x in (least, blocks))
     feedback = None
     if is_better(after, before, LEAST_GAIN):
         found = _gains(together.sum(axis=0), own.sum(axis=0))
-        feedback = VelocityFeedback(tuple(found.tolist()), lag, seen[0])
+        feedback = VelocityFeedback(tuple(found.tolist()), lag, seen.pop())
     return feedback, (_root(before), _root(after))
+
+
+def _samples_in_motion(
+    identification: Identification, recordings: Sequence[Recording]
+) -> tuple[Array, ...] | None:
+    """About `ENOUGH` samples in motion: raw efforts, these minus the predicted efforts (0 for joints
+    without measured efforts), and the velocity noise with each lag, each (k, n); None: no samples.
+    """
+    model, processing = identification.model, identification.processing
+    lengths = [len(run.joints) for run in recordings]
+    kept = []
+    for run, pieces in zip(recordings, evenly_spread(lengths, ENOUGH), strict=True):
+        for piece in pieces:
+            part = replace(run, joints=run.joints.select(piece))
+            try:
+                v = filtered_velocities(model, part, processing)
+            except SignalError:  # gaps leave nothing of this piece
+                continue
+            efforts = filled(driven_joints(model, part.joints).effort)
+            left = efforts - identification.predict(part)
+            noises = [velocity_noise(model, part, processing, lag) for lag in LAGS]
+            rows = np.isfinite(left).all(axis=1) & np.any(np.abs(v) > processing.moving, axis=1)
+            kept.append([x[rows] for x in (efforts, left, *noises)])
+    if not any(len(part[0]) for part in kept):
+        return None
+    samples = tuple(np.concatenate(x) for x in zip(*kept, strict=True))
+    samples[1][:, unmeasured_joints(samples[:1])] = 0.0
+    return samples
 
 
 def _gains(together: Array, own: Array) -> Array:
@@ -307,22 +330,6 @@ def _explained(together: Array, own: Array) -> float:
     """Sum of squares that gains of any sign explain."""
     squares = np.maximum(own.sum(axis=0), np.finfo(float).tiny)
     return float(np.sum(together.sum(axis=0) ** 2 / squares))
-
-
-def _residuals(
-    identification: Identification, runs: Sequence[Recording]
-) -> tuple[Array, float, NDArray[np.bool_]]:
-    """Raw efforts minus predicted ones in motion, (k, n), sum of squares of these efforts, and mask
-    of their rows among all samples; columns without measured efforts are 0.
-    """
-    model, processing = identification.model, identification.processing
-    moving = [filtered_velocities(model, run, processing) for run in runs]
-    rows = np.any(np.abs(np.concatenate(moving)) > processing.moving, axis=1)  # NaN: no
-    efforts = np.concatenate([filled(driven_joints(model, run.joints).effort) for run in runs])
-    left = efforts - np.concatenate([identification.predict(run) for run in runs])
-    left[:, unmeasured_joints([efforts])] = 0.0
-    rows &= np.isfinite(left).all(axis=1)
-    return left[rows], float(np.sum(efforts[rows] ** 2)), rows
 
 
 def _block_sums(values: Array) -> Array:
