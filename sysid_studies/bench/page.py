@@ -17,6 +17,7 @@ GOAL = 0.05  # median held-out error
 COLUMNS = (
     "recording",
     "error in motion %",
+    "with reaction %",
     "whole %",
     "below 8 Hz %",
     "above 8 Hz %",
@@ -30,7 +31,15 @@ COLUMNS = (
     *(f"{name} %" for name in METHODS if name != "default"),
     "the best",
 )
-_SHOWN = ("moving", "whole", "band", "above", "fitted", *(f"as_{t}" for t in AS_EXPORTED))
+_SHOWN = (
+    "moving",
+    "in_loop",
+    "whole",
+    "band",
+    "above",
+    "fitted",
+    *(f"as_{t}" for t in AS_EXPORTED),
+)
 _EQUAL = 1.005  # errors that differ by less are the same
 
 Table = dict[str, dict[str, dict[str, Any]]]  # recipe: method: metric or "outcome", "reason"
