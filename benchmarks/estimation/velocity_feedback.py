@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Part of the efforts with which controllers react to velocity noise, on real arms.
 
-`python benchmarks/estimation/velocity_feedback.py [ARM]...` prints, for held-out motion: the relative
+`python benchmarks/estimation/velocity_feedback.py [--plain] [ARM]...` prints, for held-out motion: the relative
 errors of the robot model alone and with the reaction, over all frequencies and below 8 Hz; the errors on
 held-out blocks of the fitted recordings, by which the reaction was accepted or rejected; lag and velocity
 gains; and, for the joint whose residual contains most of it, modulus, phase and coherence of the transfer
 function from velocity noise to residual at high frequencies. Friction would have a phase of 0°, an inertia
-90°, and a controller 180°.
+90°, and a controller 180°. The fit is that of `sysid identify`; with --plain, it is weighted least squares
+with the usual friction terms and default filters.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +23,18 @@ import scipy
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.recordings.real_arms import ARMS, DATA, RealArm
-from sysid_core.estimation.arm import Identification
+from sysid_core.estimation.arm import Identification, identify
+from sysid_core.estimation.arm.choices import choose_velocity_feedback
 from sysid_core.estimation.arm.velocity_feedback import velocity_noise
 from sysid_core.estimation.arm_fit import FitSettings, fit_arm
+from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import FrictionModel
 from sysid_core.signals import Recording
 from sysid_core.validation import Prediction
 from sysid_studies.bench.measure import BAND_HZ, pooled_error
 from sysid_studies.bench.recipe import load_recipes, read_split
 
-RECIPES = ("go2", "tiago", "krang_lwa4")  # arms that only the benchmark's recipes describe
+RECIPES = ("go2",)  # arms that only the benchmark's recipes describe
 HEADER = (
     "arm",
     "model alone, with reaction [%]",
@@ -81,20 +85,32 @@ def transfer(found: Identification, run: Recording) -> str:
     return f"{found.model.joint_names[j]}: {modulus:.3g} at {phase:.0f}°, coherence {share:.2f}"
 
 
-def main(names: Sequence[str]) -> None:
+def fitted(arm: RealArm, *, plain: bool) -> tuple[Identification, tuple[float, ...]]:
+    """Identification with velocity feedback, and errors on held-out blocks."""
+    friction = FrictionModel(arm.drives)
+    if not plain:
+        fit = fit_arm(arm.model, arm.fitted, friction, FitSettings())
+        return fit.identification, fit.feedback_errors
+    found = identify(arm.model, arm.fitted, friction, LeastSquares("joint"))
+    feedback, blocks = choose_velocity_feedback(found, arm.fitted)
+    return replace(found, feedback=feedback), blocks
+
+
+def main(arguments: Sequence[str]) -> None:
     """Print the table."""
     readers = {**ARMS, **{name: _of_recipe(name) for name in RECIPES}}
+    names = [name for name in arguments if name != "--plain"]
     print("| " + " | ".join(HEADER) + " |")
     for name in names or readers:
         arm = readers[name]()
-        fit = fit_arm(arm.model, arm.fitted, FrictionModel(arm.drives), FitSettings())
-        found, seen = fit.identification, fit.identification.feedback
+        found, blocks = fitted(arm, plain="--plain" in arguments)
+        seen = found.feedback
         alone, looped, low, low_looped = (f"{100 * x:.2f}" for x in errors(found, arm.judged))
         cells = [
             name,
             f"{alone}, {looped}",
             f"{low}, {low_looped}",
-            ", ".join(f"{100 * x:.2f}" for x in fit.feedback_errors),
+            ", ".join(f"{100 * x:.2f}" for x in blocks),
             "" if seen is None else str(seen.lag),
             "none" if seen is None else " ".join(f"{k:.3g}" for k in seen.gains),
             transfer(found, arm.judged[0]),
