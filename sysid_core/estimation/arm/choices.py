@@ -310,7 +310,12 @@ def _samples_in_motion(
             efforts = filled(driven_joints(model, part.joints).effort)
             left = efforts - identification.predict(part)
             noises = [velocity_noise(model, part, processing, lag) for lag in LAGS]
-            rows = np.isfinite(left).all(axis=1) & np.any(np.abs(v) > processing.moving, axis=1)
+            moving = np.any(np.abs(v) > processing.moving, axis=1)
+            rows = np.isfinite(left).all(axis=1) & moving
+            time, trim = part.joints.time, processing.end_trim
+            if np.any(moving):  # without filter transients and impacts at both ends
+                first, last = time[np.flatnonzero(moving)[[0, -1]]]
+                rows &= (time >= first + trim) & (time <= last - trim)
             kept.append([x[rows] for x in (efforts, left, *noises)])
     if not any(len(part[0]) for part in kept):
         return None

@@ -68,6 +68,18 @@ def test_the_reaction_predicts_an_unseen_run_and_is_no_torque_of_the_robot():
         alone.in_loop()
 
 
+def test_impacts_at_both_ends_of_a_run_do_not_count():
+    run = _run(0)
+    found = _identified(run)
+    efforts = np.array(run.joints.effort)
+    efforts[:20] += 500.0
+    efforts[-20:] -= 500.0
+    struck = replace(run, joints=replace(run.joints, effort=efforts))
+    feedback, errors = choose_velocity_feedback(found, [struck])
+    assert feedback == choose_velocity_feedback(found, [run])[0] is not None
+    assert errors[1] < 0.5 * errors[0]
+
+
 @pytest.mark.parametrize("gains", [np.zeros(2), -GAINS])
 def test_efforts_without_a_controllers_reaction_get_none(gains):
     """Nor do efforts with the sign of friction."""
