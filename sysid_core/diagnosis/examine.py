@@ -186,10 +186,10 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         if not is_decided(here, ranked, gains_known=gains_known):
             break
         best = ranked[0].hypothesis
-        here = best.mend(here)
+        seen, here = here, ranked[0].mend(here)
         before, shares = shares, left_out(here)
         findings.append(Finding(ranked[0], odds(ranked), before, shares))
-        if not best.mends or best.kind is Fault.OTHER_ROBOT:
+        if here is seen or best.kind is Fault.OTHER_ROBOT:  # further faults can't be looked for
             ranked = _without(ranked)
             break
         ranked = explanations(here, gains_known=gains_known)

@@ -65,6 +65,14 @@ class Explanation:
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
         return float(mass), float(self.evidence.inertial_sd[-10])
 
+    def mend(self, samples: Samples) -> Samples:
+        """Correct samples for the hypothesis; a tool becomes part of the last link as estimated."""
+        if self.hypothesis.kind is not Fault.TOOL:
+            return self.hypothesis.mend(samples)
+        pi = np.array(samples.model.pi)
+        pi[-1] = self.evidence.inertial[-10:]
+        return samples.with_model(samples.model.with_pi(pi))
+
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
     """Rank all explanations of the samples, the most probable first; hypotheses that differ only in
@@ -110,12 +118,12 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         return entry[0]
 
     scores = [judge(hypothesis) for hypothesis in finalists]
-    kinds = (Fault.NONE, Fault.ZERO_ANGLE, Fault.JOINT_SIGN)
-    some = [k for k, h in enumerate(finalists) if h.kind in kinds]
-    likeliest = finalists[max(some, key=scores.__getitem__)]
-    if likeliest.kind is not Fault.NONE:
-        for hypothesis in _other_conventions(sift, likeliest):
-            judge(hypothesis)
+    for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
+        some = [k for k, h in enumerate(finalists) if h.kind in (Fault.NONE, *kinds)]
+        likeliest = finalists[max(some, key=scores.__getitem__)]
+        if likeliest.kind is not Fault.NONE:
+            for hypothesis in _other_conventions(sift, likeliest):
+                judge(hypothesis)
     judged = [_merged(entries) for entries in of_cause.values()]
     worth = np.array([log for log, _, _ in judged])
     likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
@@ -161,8 +169,8 @@ def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis
 
 def _other_conventions(sift: _Sift, first: Hypothesis) -> Iterator[Hypothesis]:
     """Hypotheses that the recording is of another robot. Starting with one joint whose convention
-    differs, further joints are added one by one, each with the convention that explains the torques
-    best.
+    differs, or with masses that all differ by one factor, further joints are added one by one, each
+    with the convention that explains the torques best.
     """
     samples, faults = sift.samples, [first]
     joints = set(np.flatnonzero(samples.used).tolist()) - {first.joint}

@@ -100,9 +100,18 @@ def _unchanged(samples: Samples) -> Samples:
 
 
 def _weight_added(samples: Samples) -> Samples:
-    still = np.zeros_like(samples.v)
-    weight = samples.model.inverse_dynamics(samples.q, still, still)
-    return replace(samples, tau=samples.tau + weight, later=samples.later + weight)
+    still, step = np.zeros_like(samples.v), 1e-4
+    weight, soon = (
+        samples.model.inverse_dynamics(q, still, still)
+        for q in (samples.q, samples.q + step * samples.v)
+    )
+    rate = (soon - weight) / step
+    return replace(
+        samples,
+        tau=samples.tau + weight,
+        tau_dot=samples.tau_dot + rate,
+        later=samples.later + np.stack([weight, rate]),
+    )
 
 
 @dataclass(frozen=True)
@@ -255,11 +264,11 @@ def conventions(samples: Samples, joint: int) -> list[Hypothesis]:
 
 def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:
     """Return the hypothesis that the robot is another one, in which the zeros or directions of
-    several joints differ from the description by these faults. Any number of joints and all
-    conventions are equally likely.
+    several joints, and possibly all masses, differ from the description by these faults. Any number
+    of joints, all conventions and all factors of the masses are equally likely.
     """
-    n, k = samples.q.shape[1], len(faults)
-    share = 1.0 / (n * comb(n, k) * (len(_ANGLES) + 1) ** k)
+    n, k = samples.q.shape[1], sum(fault.joint is not None for fault in faults)
+    share = 1.0 / (n * comb(n, k) * (len(_ANGLES) + 1) ** k * (len(_FACTORS) + 1))
 
     def mend(s: Samples) -> Samples:
         for fault in faults:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 from sysid_core.diagnosis.fitness import LEAST_TRAVEL
 from sysid_core.errors import SignalError
@@ -34,7 +35,7 @@ class Samples:
             holds for all joints) noise.
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
-        later: Torques delayed by each of `LAGS`, shape (len(LAGS), K, n).
+        later: Torques shifted by each of `LAGS`, and their derivatives, shape (len(LAGS), 2, K, n).
         size: Standard deviation of each joint's recorded torques, shape (n,) [N m].
         slow: Velocity scale of the smooth sign in Coulomb friction [rad/s].
     """
@@ -79,6 +80,7 @@ class Samples:
             a=self.a * speed * rate,
             slow=self.slow * speed,
             tau_dot=self.tau_dot * rate,
+            later=self.later * np.array([1.0, rate])[:, None, None],
         )
 
     def with_torques(self, change: Callable[[Array], Array]) -> Samples:
@@ -96,7 +98,8 @@ class Samples:
 
     def with_lag(self, which: int) -> Samples:
         """Return a copy with the torques delayed by `LAGS[which]`."""
-        return replace(self, tau=self.later[which])
+        tau, tau_dot = self.later[which]
+        return replace(self, tau=tau, tau_dot=tau_dot)
 
     def thinned(self, step: int) -> Samples:
         """Return a copy with every k-th sample."""
@@ -104,7 +107,7 @@ class Samples:
         return replace(
             self,
             **{key: getattr(self, key)[some] for key in ("q", "v", "a", "tau", "tau_dot", "block")},
-            later=self.later[:, some],
+            later=self.later[:, :, some],
         )
 
     def with_model(self, model: RobotModel) -> Samples:
@@ -152,15 +155,17 @@ def collect_samples(
             tau = low_pass.apply(span.tau, rate)
             duration += float(np.sum(moving)) / rate
             time = np.arange(len(tau)) / rate
-            later = [_interpolated(time + lag, time, tau)[moving] for lag in LAGS]
+            # Linear interpolation would smooth the noise, so that any delay would explain more.
+            torque = CubicSpline(time, tau)
+            there = [np.clip(time + lag, 0.0, time[-1])[moving] for lag in LAGS]
+            later = np.array([[torque(x), torque(x, 1)] for x in there])
             passed = min(2.0 * cutoff / rate, 0.5)  # of white noise; the rest was taken out
             noise = (span.tau - tau) ** 2 * passed / (1.0 - passed)
-            tau_dot = np.gradient(tau, time, axis=0)
-            kept = [x[moving] for x in (motion.q, v, motion.a, tau, tau_dot, noise)]
-            parts.append((*kept, *later))
-    q, v, a, tau, tau_dot, noise, *later = (
+            kept = [x[moving] for x in (motion.q, v, motion.a, tau, torque(time, 1), noise)]
+            parts.append((*kept, np.moveaxis(later, 2, 0)))
+    q, v, a, tau, tau_dot, noise, later = (
         np.concatenate([part[i] for part in parts]) if parts else np.empty((0, model.nv))
-        for i in range(6 + len(LAGS))
+        for i in range(7)
     )
     if len(q) < 4 * blocks:
         raise SignalError(
@@ -177,12 +182,8 @@ def collect_samples(
             "No joint has an effort that varies while it moves.",
             remedy="Check the column or topic of the efforts: they are constant, or were not measured.",
         )
-    shifted = np.array([x[rows] for x in later])
+    delayed = np.moveaxis(later[rows], 0, 2)
     silent = tau.var(axis=0) < 2.0 * noise.mean(axis=0)  # less signal than noise
     used &= ~silent if np.any(used & ~silent) else used
     size = np.maximum(tau.std(axis=0), 1e-4 * tau.std(axis=0).max())
-    return Samples(model, q, v, a, tau, block, used, duration, tau_dot[rows], shifted, size)
-
-
-def _interpolated(at: Array, time: Array, values: Array) -> Array:
-    return np.column_stack([np.interp(at, time, column) for column in values.T])
+    return Samples(model, q, v, a, tau, block, used, duration, tau_dot[rows], delayed, size)

@@ -479,8 +479,10 @@ TEXTS: Mapping[str, Text] = {
         "Efforts beyond the limits",
         "During motion, the torques of {joints} reach {peak:.3g} N m ({size:.3g} N m RMS), above their limit"
         " of {limit:.3g} N m in the URDF (prismatic joints: N).",
-        "Check the effort unit (mA or A) and the drive gain of these joints, or the limit in the URDF.",
-        "A drive cannot exceed its torque limit: the efforts, the gains or the limits in the URDF are wrong.",
+        "Check the effort unit (mA or A) and the drive gain of these joints, the limit in the URDF, and that the"
+        " URDF belongs to this robot.",
+        "A drive cannot exceed its torque limit: the efforts, the gains or the limits in the URDF are wrong, or the"
+        " URDF is that of another robot.",
         "identify.md",
     ),
     "clocks-unknown": Text(

@@ -18,7 +18,7 @@ from sysid_core.diagnosis import (
     examine,
     require_fit,
 )
-from sysid_core.diagnosis.evidence import Evidence
+from sysid_core.diagnosis.evidence import Evidence, evidence
 from sysid_core.diagnosis.examine import Finding
 from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
 from sysid_core.diagnosis.fitness import stream_faults
@@ -31,6 +31,7 @@ from sysid_core.diagnosis.hypotheses import (
     mass_fault,
     mount_of,
 )
+from sysid_core.diagnosis.samples import LAGS
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
@@ -404,6 +405,16 @@ def test_explanations_have_odds_and_the_rarer_must_explain_more(model, run):
     assert zero.share == pytest.approx(1.0 / model.nv, rel=0.02)
 
 
+def test_a_delay_does_not_explain_the_noise_of_the_torques(model, run):
+    """At a low rate too: neither smoothing nor the slope of the noise speaks for a delay."""
+    s, rng = run.joints.select(slice(None, None, 4)), np.random.default_rng(1)
+    noisy = s.effort + 0.5 * s.effort.std(axis=0) * rng.normal(size=s.effort.shape)
+    there = replace(run, joints=replace(s, effort=noisy))
+    samples = collect_samples(model, [there], DriveTrain.direct(model.joint_names), count=300)
+    declared = evidence(samples).log
+    assert all(evidence(samples.with_lag(k)).log < declared for k in range(len(LAGS)))
+
+
 def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
     """Another robot may look more like this one after a change that doesn't explain it."""
     n = model.nv
@@ -480,18 +491,22 @@ def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
 
 
 def test_several_joints_with_other_conventions_are_another_robot(model, run):
-    """Two independent errors of one recording are less likely than the URDF of another robot."""
+    """Two independent errors of one recording are less likely than the URDF of another robot, which
+    may also be heavier.
+    """
     s = run.joints
     q, v, effort = (negated(x, 2) for x in (s.q, s.v, s.effort))
     there = changed(run, q=q + np.eye(4)[1] * np.radians(70.0), v=v, effort=effort)
     assert [reason.code for reason in judged(model, there).failures] == ["other-robot"]
+    heavier = changed(there, effort=20.0 * effort)
+    assert [reason.code for reason in judged(model, heavier).failures] == ["other-robot"]
 
 
 def test_masses_of_the_description_are_never_named_as_the_cause(model, run):
     """They excuse torques in any unit."""
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names))
-    evidence = Evidence(0.0, model.pi.ravel(), model.pi.ravel(), np.zeros(1), np.zeros(1))
-    masses = Explanation(mass_fault(model, 3.0), evidence, 1.0, model)
+    worth = Evidence(0.0, model.pi.ravel(), model.pi.ravel(), np.zeros(1), np.zeros(1))
+    masses = Explanation(mass_fault(model, 3.0), worth, 1.0, model)
     assert not is_decided(samples, [masses])
 
 
@@ -511,8 +526,11 @@ def test_a_good_description_does_not_hide_the_mass_of_a_tool():
         (model, carrying, "load-lacking", 2.0),
         (loaded, run, "load-surplus", -2.0),
     ):
-        found = explanations(collect_samples(described, [recorded], drives, count=300))[0]
+        samples = collect_samples(described, [recorded], drives, count=300)
+        found = explanations(samples)[0]
         assert found.hypothesis.code == code
+        # As estimated, it is part of the last link: the search for other faults goes on.
+        assert explanations(found.mend(samples))[0].hypothesis == AS_DECLARED
         assert abs(found.load[0] - mass) < 2.0 * found.load[1] < 1.0
 
 
