@@ -74,6 +74,7 @@ NAMES = {"so101": "SO-101", "go2": "Go2", "pendulum": "pendulum"}
 SIGN, ZERO, ORDER = {"servo-sign"}, {"servo-zero", "servo-slack"}, {"servo-order"}
 TURNED, OFFSET = {"servo-direction", "servo-gravity"}, {"servo-offset", "servo-gravity"}
 EXCHANGED, MOUNT = {"servo-exchanged"}, {"servo-mount", "servo-gravity"}
+MASSES = {"servo-masses"}
 UNITS, DEAD, TIMES = {"servo-degrees"}, {"servo-dead"}, {"refused"}
 IN_DOUBT = {"servo-direction": "direction", "servo-offset": "zero", "servo-exchanged": "exchange"}
 BY_TYPE = [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]  # hips, thighs, calves
@@ -100,7 +101,7 @@ def cases() -> list[Case]:
             (half, arm, "degrees", on_columns(range(6), "both", np.degrees), UNITS),
             (half, arm, "dead servo", lambda r, j=lift: limp(r, j), DEAD),
             (half, arm, "another robot's URDF" if half else "upside down",
-             lambda r: r, MOUNT | OFFSET | EXCHANGED | TURNED),
+             lambda r: r, MASSES if half else MOUNT | OFFSET | EXCHANGED | TURNED),
             (half, arm, "0.3 s between samples", lambda r: replace(
                 r, t=r.t[::15], q=r.q[::15]), TIMES),
         ]  # fmt: skip
@@ -198,8 +199,6 @@ def main() -> None:
             except SysIdError as err:
                 found, verdict, said, doubts = {"refused"}, "refused", str(err), set()
             named = "named" if found & codes else ""
-            if not named and fault == "another robot's URDF" and "servo-names" in found:
-                named = "in doubt"
             if not named and any(
                 IN_DOUBT.get(code, "-") in doubt for code in codes for doubt in doubts
             ):

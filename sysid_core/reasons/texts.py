@@ -938,6 +938,15 @@ TEXTS: Mapping[str, Text] = {
         "Only gravity reveals the mounting; otherwise the simulated motion is the same.",
         "tutorials/lerobot_arm.md",
     ),
+    "servo-masses": Text(
+        "Masses that do not explain the servos' deflections",
+        "Free masses on the same links would reduce the errors on held-out blocks to {value:.0%} of those with"
+        " the masses in the URDF.",
+        "Check that the URDF belongs to this robot, and that it contains its tool and the true masses.",
+        "A common factor of all masses only changes the stiffness of the servos. This finding means that no"
+        " common factor suffices: the URDF of another robot, a wrong mass of a link, or a load that the URDF lacks.",
+        "tutorials/lerobot_arm.md",
+    ),
     "servo-names": Text(
         "Names of the servos' columns",
         "The names of the columns {other} differ from those of the joints in the URDF, so that the columns were"

@@ -123,13 +123,33 @@ class BodyTree:
         other._gravity = rotation @ self._gravity
         return other
 
+    def carrying(self, mass: Array, place: Array) -> BodyTree:
+        """Return a copy with points of given masses, shape (n,) [kg], instead of the bodies, at a
+        place in the frame of each joint, shape (3,) [m].
+        """
+        other = copy(self)
+        n = len(self.joints)
+        other._mass, other._com, other._inertia = mass, np.tile(place, (n, 1)), np.zeros((n, 3, 3))
+        return other
+
     def unit_of_torque(self, motions: Sequence[Array]) -> float:
         """Return the largest gravity torque on a joint in given motions, for any mounting of the
         base [N m].
 
         Args:
             motions: Positions, each of shape (K, n) [rad, m].
+
+        Raises:
+            ModelError: No body that a joint moves has a mass.
         """
+        if not self._mass.any():
+            raise ModelError(
+                f"No link that the joints {list(self.joints)} move has a mass in the description of"
+                f" '{self.robot.name}'.",
+                remedy="Write the <inertial> of the links into the URDF: the stiffness of a servo is"
+                " identified by their weight.",
+                joints=list(self.joints),
+            )
         largest = 0.0
         for axis in np.eye(3):
             there = copy(self)

@@ -234,7 +234,8 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
         names = next((arrays[name] for name in listed if name in arrays), ())
         joints = tuple(map(str, np.atleast_1d(names)))
         t, q, t_target, target = (arrays[have[str(name)]] for name in keys.values())
-        first = min([*np.ravel(t)[:1], *np.ravel(t_target)[:1]], default=0.0)
+        sound = (x[np.isfinite(x)] for x in map(np.ravel, (t, t_target)))
+        first = min((float(x[0]) for x in sound if len(x)), default=np.nan)
         both = [
             Times(np.append(first, x), unit_of(str(keys[key]))[1]).seconds
             for key, x in (("t", t), ("t_target", t_target))

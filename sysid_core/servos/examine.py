@@ -32,13 +32,16 @@ class ServoReason(Kind):
     OFFSET = "servo-offset"
     EXCHANGED = "servo-exchanged"
     MOUNT = "servo-mount"
+    MASSES = "servo-masses"
     UNTOLD = "servo-untold"
     NAMES = "servo-names"
 
     @property
     def fails(self) -> bool:
         """True if the finding forbids the use of the result; otherwise it is a warning."""
-        return self not in (ServoReason.UNMOVED, ServoReason.UNTOLD, ServoReason.NAMES)
+        return self not in (
+            ServoReason.UNMOVED, ServoReason.UNTOLD, ServoReason.NAMES, ServoReason.MASSES,
+        )  # fmt: skip
 
     @property
     def of_gravity(self) -> bool:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.model import STEP, TERMS, Drive, Term, between
+from sysid_core.servos.recording import ROUNDING
 
 BLOCK = 4.0  # [s]: longer than a sticking drive keeps its error (2 s on a real SO-101)
 FEWEST_BLOCKS = 20  # of shorter recordings: each says something of the scatter between blocks
@@ -154,13 +155,13 @@ def solve_joint(
     most = np.array([TERMS[term].most for term in terms])
     step = TRIAL_STEP if trial else STEP
 
-    def unlikely(r: Array, p: Array) -> tuple[float, float]:
+    def cost_of(r: Array, p: Array) -> tuple[float, float]:
         # Not by BLAS, whose threads cost more than they bring for each of thousands of short sums.
         squares = float(np.einsum("i,i,i->", w, r, r)) + _TINY * len(r)
         return squares, count * np.log(squares) + float(np.sum(((p[at] - middle) / spread) ** 2))
 
     r = errors(motions, p, step)
-    squares, cost = unlikely(r, p)
+    squares, cost = cost_of(r, p)
     damping = 1e-2
     for _ in range(_TRIAL_ITERATIONS if trial else _ITERATIONS):
         J = jacobian(motions, p, r, terms, step)
@@ -176,7 +177,7 @@ def solve_joint(
             p_new = p.copy()
             p_new[at] = np.clip(p[at] + move * scale, least, most)
             r_new = errors(motions, p_new, step)
-            squares_new, cost_new = unlikely(r_new, p_new)
+            squares_new, cost_new = cost_of(r_new, p_new)
             if cost_new < cost:
                 better = True
                 break
@@ -230,17 +231,27 @@ def _secants(
     return np.stack(columns, axis=1)
 
 
-def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
-    """Return the weight of each sample according to the simulation error of its block, shape (K,).
+def block_weights(motions: Sequence[JointMotion], r: Array) -> Array:
+    """Return the weight of each sample according to the simulation errors r of its block, shape (K,).
 
     These are Cauchy weights with the median block as their scale, so that blocks in which the robot
     leaned on a table or a stop have little influence.
     """
     blocks = np.concatenate([m.block for m in motions])
     counts = np.maximum(np.bincount(blocks), 1)
-    squares = np.bincount(blocks, errors(motions, fit.vector) ** 2) / counts
+    squares = np.bincount(blocks, r**2) / counts
     scale = float(np.median(squares[np.unique(blocks)])) + 1e-12
     return np.asarray((1.0 / (1.0 + squares / scale))[blocks])
+
+
+def unlikely(motions: Sequence[JointMotion], r: Array) -> Array:
+    """Return minus the log-likelihood of the simulation errors r in each block, each with a variance
+    of its own, shape (blocks,).
+    """
+    blocks = np.concatenate([m.block for m in motions])
+    counts = np.bincount(blocks)
+    squares = np.bincount(blocks, r**2)[counts > 0] / counts[counts > 0]
+    return np.asarray(0.5 * np.log(squares + ROUNDING**2))
 
 
 def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:

@@ -31,13 +31,14 @@ from sysid_core.servos.fit import (
     block_weights,
     errors,
     solve_joint,
+    unlikely,
 )
 from sysid_core.servos.model import Term
-from sysid_core.servos.recording import ROUNDING, ServoRecording
+from sysid_core.servos.recording import ServoRecording
 
 ODDS = float(np.log(20.0))  # from which an alternative is believed, or no longer in doubt
 # Of a servo what a wrong load would change; the rest is what the motion itself shows.
-_REFITTED = (Term.COMPLIANCE, Term.FRICTION)
+REFITTED = (Term.COMPLIANCE, Term.FRICTION)
 # Of a replay's error, what a model that isn't quite the robot's gains from a wrong convention: its errors
 # repeat wherever a posture does, so that blocks don't vote apart (4 to 16 % on an SO-101 as it is).
 _MISFIT = 0.2
@@ -86,21 +87,27 @@ class _Convention:
 
 
 @dataclass(frozen=True)
-class _Odds:
-    """Log-odds against a convention, and the number of blocks used."""
+class Odds:
+    """Log-odds against an alternative hypothesis on gravity.
+
+    Attributes:
+        against: Logarithm of the odds against it.
+        data: Number of blocks that were used.
+    """
 
     against: float
     data: int
 
     @property
     def believed(self) -> bool:
-        """True if the convention is more likely than that of the recordings, beyond the
-        effect of model errors.
+        """True if the alternative is more likely than what was assumed, beyond the effect of model
+        errors.
         """
         return -self.against > max(ODDS, _MISFIT * self.data)
 
     @property
     def refuted(self) -> bool:
+        """True if the recordings contradict the alternative."""
         return self.against > ODDS
 
     @property
@@ -129,7 +136,7 @@ class _Court:
         self._none = [self._fit(j, nothing)[0] for j in range(n)]
         self._own = [self._cost(j, self._loads) for j in range(n)]
 
-    def against(self, convention: _Convention) -> _Odds:
+    def against(self, convention: _Convention) -> Odds:
         """Decrease of the log-likelihood of the recordings under a convention."""
         loads, total, data = self._all_loads(convention), 0.0, 0
         felt = np.maximum(self._ranges(convention), self._felt) > GRAVITY
@@ -142,7 +149,7 @@ class _Court:
             if felt[j] and not same and self.witnesses[j] is not None:
                 total += self._cost(j, loads) - own
                 data += self._blocks
-        return _Odds(total, data)
+        return Odds(total, data)
 
     def _ranges(self, convention: _Convention) -> Array:
         """Range of the gravity torque on the joint of each column, shape (n,) [N m]."""
@@ -165,27 +172,34 @@ class _Court:
         if witness is None:
             return 0.0, 0.0
         motions = [replace(m, loads=x) for m, x in zip(witness.motions, loads, strict=True)]
-        priors, values = witness.fit.priors, dict(witness.fit.values)
-        values.setdefault(Term.COMPLIANCE, priors[Term.COMPLIANCE].mean)
-        weights = None
-        for _ in range(2):  # of all blocks alike, then by how well each is replayed
-            fit = solve_joint(
-                motions, values, weights,
-                trial=True, priors=priors, data=witness.data, fitted=_REFITTED,
-            )  # fmt: skip
-            weights, values = block_weights(motions, fit), fit.values
-        blocks = np.concatenate([m.block for m in motions])
-        counts = np.bincount(blocks)
-        squares = np.bincount(blocks, errors(motions, fit.vector, TRIAL_STEP) ** 2)
-        seen = counts > 0
-        likely = 0.5 * float(np.log(squares[seen] / counts[seen] + ROUNDING**2).sum())
+        fit = refitted(witness, motions, 1.0)
         offs = [
-            (values[t] - priors[t].mean) / priors[t].deviation for t in _REFITTED if t in values
+            (fit.values[t] - fit.priors[t].mean) / fit.priors[t].deviation
+            for t in REFITTED
+            if t in fit.values
         ]
-        return likely + 0.5 * float(np.square(offs).sum()), values[Term.COMPLIANCE]
+        likely = unlikely(motions, errors(motions, fit.vector, TRIAL_STEP))
+        return float(likely.sum()) + 0.5 * float(np.square(offs).sum()), fit.values[Term.COMPLIANCE]
 
 
-def _thinned(
+def refitted(witness: Witness, motions: Sequence[JointMotion], share: Array | float) -> JointFit:
+    """Servo with stiffness and friction fitted again to motions with other loads, where samples count
+    by their share and then also by how well their block is replayed.
+    """
+    priors, values = witness.fit.priors, dict(witness.fit.values)
+    values.setdefault(Term.COMPLIANCE, priors[Term.COMPLIANCE].mean)
+    weights = share * np.ones(sum(len(m.t) for m in motions))
+    for _ in range(2):
+        fit = solve_joint(
+            motions, values, weights,
+            trial=True, priors=priors, data=witness.data, fitted=REFITTED,
+        )  # fmt: skip
+        r = errors(motions, fit.vector)
+        weights, values = share * block_weights(motions, r), fit.values
+    return fit
+
+
+def thinned(
     recordings: Sequence[ServoRecording], witnesses: Sequence[Witness | None]
 ) -> tuple[list[ServoRecording], list[Witness | None]]:
     """First part of each motion, sampled at intervals of a servo's time constant, because gravity
@@ -221,9 +235,9 @@ def examine_conventions(
     """
     if not any(witnesses):
         return
-    court = _Court(tree, *_thinned(recordings, witnesses))
+    court = _Court(tree, *thinned(recordings, witnesses))
     moved = [j for j, w in enumerate(witnesses) if w is not None]
-    against: list[tuple[_Odds, Finding]] = []
+    against: list[tuple[Odds, Finding]] = []
     untold: dict[str, list[str]] = {}
     for j in moved:
         sign = court.as_is.sign.copy()
@@ -261,14 +275,14 @@ def examine_conventions(
         yield Finding(ServoReason.UNTOLD, joint, float(len(what)), ", ".join(what))
 
 
-def _zero(court: _Court, j: int) -> tuple[float, float, _Odds]:
+def _zero(court: _Court, j: int) -> tuple[float, float, Odds]:
     """Zero error of a joint according to gravity [rad], its standard deviation, and the odds
     against it.
 
     The angle is the maximum of a parabola through the likelihoods of three angles, half a tooth of
     the servo horn apart; the middle one is moved until it is the best of the three.
     """
-    known: dict[int, _Odds] = {0: _Odds(0.0, 0)}
+    known: dict[int, Odds] = {0: Odds(0.0, 0)}
 
     def against(k: int) -> float:
         if k not in known:

@@ -34,6 +34,7 @@ from sysid_core.servos.fit import (
 )
 from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
+from sysid_core.servos.masses import examine_masses
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
 from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints, taken_by_place
 from sysid_core.servos.stops import FREE, Stops, find_stops
@@ -241,6 +242,8 @@ def identify_servos(
         findings += examine_conventions(tree, matched, witnesses, named)
         if any(finding.reason.fails for finding in findings):
             findings = [f for f in findings if f.reason is not ServoReason.UNTOLD]
+        else:
+            findings += examine_masses(tree, matched, witnesses)
     results = [
         replace(x, servo=replace(x.servo.in_newton_metres(unit), stops=stop))
         for x, stop in zip(results, ends, strict=True)
@@ -458,7 +461,7 @@ def _identify_drives(
     drives = list(moved.values())
     chosen, squares = choose_terms([drive.beginning for drive in drives], progress)
     progress("fitting the servos")
-    weights = [block_weights(d.motions, fit) for d, fit in zip(drives, chosen, strict=True)]
+    weights = _weights(drives, chosen)
     fits = [_best_start(d, f, w) for d, f, w in zip(drives, chosen, weights, strict=True)]
     deviations = [
         {t: sd for t, sd in _deviations(d, f, w).items() if d.shows(f, t)}
@@ -597,7 +600,7 @@ def choose_terms(
         fits.append(drive.solve([drive.start] * 2))
     scores = [drive.squares(fit) for drive, fit in zip(drives, fits, strict=True)]
     # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
-    weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
+    weights = _weights(drives, [fit[0] for fit in fits])
     blocks = len(scores[0])
     sure = float(stdtrit(max(blocks - 1, 1), 1.0 - _CHANCE)) / np.sqrt(blocks)
     for group in CHOICES:
@@ -626,6 +629,13 @@ def choose_terms(
     counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
     held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]
     return [fit[0] for fit in fits], held_out
+
+
+def _weights(drives: Sequence[_Drive], fits: Sequence[JointFit]) -> list[Array]:
+    return [
+        block_weights(drive.motions, errors(drive.motions, fit.vector))
+        for drive, fit in zip(drives, fits, strict=True)
+    ]
 
 
 def rms(x: Array) -> float:

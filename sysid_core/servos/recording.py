@@ -69,7 +69,9 @@ class ServoRecording:
                 object.__setattr__(self, "notes", (*self.notes, said))
             if len(t) < _FEWEST:
                 raise SignalError(
-                    f"'{self.name}' has {len(t)} sound samples of {values}.",
+                    " ".join(
+                        [f"'{self.name}' has {len(t)} sound samples of {values}.", *self.notes]
+                    ),
                     remedy=f"At least {_FEWEST} samples are needed.",
                 )
             t.setflags(write=False)

@@ -54,6 +54,7 @@ class _File(FileSchema):
 
     schema_: Literal["robot_sysid/servos/1"] = Field(alias="schema")
     urdf: Name
+    urdf_hash: str = ""
     gravity: tuple[Number, Number, Number] = (0.0, 0.0, -9.81)
     joints: list[_Joint] = Field(min_length=1)
     ground: _Ground | None = None
@@ -125,12 +126,18 @@ def load_servos(folder: str | Path) -> ServoModel:
         folder: Folder of the simulator, or its `servos.yaml`.
 
     Raises:
-        ModelError: The file does not exist, or is damaged.
+        ModelError: The file does not exist or is damaged, or the URDF beside it is another one.
     """
     path = Path(folder)
     path = path / FILE if path.is_dir() else path
     content = KIND.read_schema(path, _File)
     robot = load_robot(path.parent / content.urdf).with_gravity(content.gravity)
+    if content.urdf_hash and content.urdf_hash != robot.urdf_hash:
+        raise ModelError(
+            f"The servos in '{path}' were identified with another version of '{content.urdf}'"
+            f" (URDF {content.urdf_hash}, here {robot.urdf_hash}).",
+            remedy=f"Restore '{path.parent / content.urdf}', or identify the servos with this URDF.",
+        )
     servos = tuple(joint.servo for joint in content.joints)
     if content.ground is None:
         return ServoModel(robot, servos)

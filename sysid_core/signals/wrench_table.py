@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -152,9 +153,15 @@ def read_any_table(path: Path) -> dict[str, Array]:
 
 
 def _text_table(path: Path) -> dict[str, Array]:
-    with TextIOWrapper(_FILE.open(path), encoding="utf-8-sig", errors="replace") as file:
-        lines = [line.strip().lstrip("#%").strip() for line in file]
-    lines = [line for line in lines if line]
+    stream = _FILE.open(path)
+    wide = stream.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
+    stream.seek(0)
+    with TextIOWrapper(stream, "utf-16" if wide else "utf-8-sig", errors="replace") as file:
+        raw = [line.strip() for line in file]
+    raw = [line for line in raw if line.strip("#% ")]
+    while len(raw) > 1 and raw[0][0] in _COMMENT and not _has_numbers(raw[1]):
+        del raw[0]  # a remark before the header
+    lines = [line.lstrip("#% ") for line in raw]
     if len(lines) < 2:
         raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
     delimiter = next((d for d in (";", "\t", ",") if d in lines[0]), None)
@@ -175,6 +182,13 @@ def _text_table(path: Path) -> dict[str, Array]:
     if len(names) < values.shape[1]:
         names += [str(k) for k in range(len(names), values.shape[1])]
     return {name: values[:, k] for k, name in enumerate(names[: values.shape[1]])}
+
+
+_COMMENT = ("#", "%")
+
+
+def _has_numbers(line: str) -> bool:
+    return any(map(_is_number, re.split(r"[;,\s]+", line)))
 
 
 def _is_number(cell: str) -> bool:

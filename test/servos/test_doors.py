@@ -270,6 +270,37 @@ def test_columns_are_known_by_many_names_and_units(
     np.testing.assert_allclose(read.target, motion.target, atol=1e-6)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    "before", ["# SO-101, 3 takes\n", "# by hand\n\n# 2026-01-01, 12:00\n", "# by hand\n# "]
+)
+def test_remarks_before_the_header_are_no_header(
+    before: str, encoding: str, motion: ServoRecording, tmp_path: Path
+) -> None:
+    path = csv(motion, tmp_path)
+    path.write_text(before + path.read_text(), encoding=encoding)
+    (read,) = read_recordings([path])
+    assert read.joints == JOINTS
+    np.testing.assert_allclose(read.q, motion.q, atol=1e-6)
+
+
+def test_a_first_time_that_is_not_a_number_costs_one_sample(
+    motion: ServoRecording, tmp_path: Path
+) -> None:
+    t = np.array(motion.t) + 5.0
+    t[0] = np.nan
+    arrays = {"q": motion.q, "t_target": motion.t_target + 5.0, "target": motion.target}
+    np.savez(tmp_path / "x.npz", t=t, **arrays)
+    (read,) = read_recordings([tmp_path / "x.npz"])
+    np.testing.assert_allclose(read.t, motion.t[1:])
+    np.testing.assert_allclose(read.t_target, motion.t_target)
+
+
+def test_a_refused_recording_says_what_was_left_out(motion: ServoRecording) -> None:
+    with pytest.raises(SignalError, match=r"99 of 100 samples of q .* time that does not increase"):
+        replace(motion, t=motion.t[::-1], q=motion.q[::-1])
+
+
 def test_arrays_are_known_by_many_names(motion: ServoRecording, tmp_path: Path) -> None:
     np.savez(
         tmp_path / "x.npz", timestamps=1e3 * motion.t, qpos=motion.q, actions=motion.target,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import sysid_core
-from sysid_core.errors import SignalError
+from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
@@ -153,6 +154,16 @@ def test_what_is_saved_simulates_the_same(
     r = motions[2]
     again = sysid_core.load(tmp_path).simulate(r.t_target, r.target, r.t, r.q[0])
     np.testing.assert_array_equal(again, result.model.simulate(r.t_target, r.target, r.t, r.q[0]))
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text(urdf.read_text().replace('value="0.6"', 'value="0.7"'))
+    with pytest.raises(ModelError, match="another version"):
+        sysid_core.load(tmp_path)
+
+
+def test_a_robot_without_masses_is_refused(motions: tuple[ServoRecording, ...]) -> None:
+    bare = load_robot(re.sub(r"<inertial>.*?</inertial>", "", URDF, flags=re.DOTALL))
+    with pytest.raises(ModelError, match=r"has a mass .*<inertial>"):
+        identify_servos(motions, bare)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +188,14 @@ def test_a_mutated_recording_is_named(
     result = identify_servos([change(motions[0])], robot)  # type: ignore[operator]
     assert not result.fit_for_use
     assert reason in {finding.reason for finding in result.findings}
+
+
+def test_masses_of_another_arm_are_named(motions: tuple[ServoRecording, ...]) -> None:
+    other = URDF.replace('value="0.6"', 'value="0.05"').replace('xyz="0.1 0 0"', 'xyz="1.0 0 0"')
+    result = identify_servos(motions[:1], load_robot(other))
+    assert result.outcome is not Outcome.PASS
+    (finding,) = (f for f in result.findings if f.reason is ServoReason.MASSES)
+    assert finding.value < 0.8
 
 
 def test_what_gravity_cannot_tell_is_told(
