@@ -171,7 +171,9 @@ class RollingPlay(GoalPlay):
         if self._sent_at is None or (self._stopping and by_place):
             return
         self._clock.take(u, stamp, error)
-        u += self.scaling * (self._now - stamp)  # a step may be due for long on a busy machine
+        if not self._stopping:  # a step may be due for long on a busy machine
+            u += self.scaling * (self._now - stamp)
+        # A stop ends no earlier than reported: after a jump of this clock, the age says nothing.
         self._u = max(u, 0.0)
         self._u = min(self._u, self._end)
 

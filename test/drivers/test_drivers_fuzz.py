@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from cosimulation import Log, World, run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_drivers_stops import LIMITS, MODEL, earlier, nan, on_time, spike, world
 
@@ -147,6 +147,12 @@ def search(examples: int) -> None:
         scaling=st.one_of(st.just(1.0), st.floats(0.4, 0.99)),
         says=st.sampled_from(["topic", "feedback", "both", "neither"]),
         latenesses=st.lists(st.floats(0.0, 0.45), min_size=1, max_size=5),
+    )
+    @example(  # found by the search: the stop ended early, by the age of a report on a clock that jumped
+        events=[Event(2.0, "clock", 1.0), Event(2.0, "earlier", 0.0)],
+        scaling=1.0,
+        says="feedback",
+        latenesses=[0.0],
     )
     def run_one(events: list[Event], scaling: float, says: str, latenesses: list[float]) -> None:
         if says == "neither":
