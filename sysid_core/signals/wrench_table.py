@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
@@ -33,6 +34,7 @@ _FACTORS = {
     "kn": 1e3, "mn": 1e-3, "mnm": 1e-3, "nmm": 1e-3, "ncm": 1e-2, "kgf": 9.80665, "lbf": 4.4482216,
 }  # fmt: skip
 _FARTHEST = 20.0  # [m] of a pose from the base: farther are millimetres
+_SHORTEST, _LONGEST = 1e-4, 1.0  # [s] between two rows of a robot's log
 _SHORT_HOLD = 5  # rows: positions held longer are a robot at rest, not a slower source
 
 
@@ -129,6 +131,8 @@ def read_wrench_table(
                 remedy="Name the unit of their columns, such as 'x [mm]', or convert them to metres.",
             )
         turned = _rotations(rotations, poses, columns)
+        if len(poses) == 16 and not place.any():
+            notes = (*notes, "The 4x4 matrices have no positions: they were read row by row.")
         urdf, joint_names, values = robot_of_poses(place, turned)
     start = min(int(stamps[0]), int(wrench_stamps[0]))
     recording = Recording(
@@ -418,36 +422,47 @@ def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps,
     if columns.rate_hz > 0:
         return np.round(np.arange(count) * (1e9 / columns.rate_hz)).astype(np.int64), False
     name = columns.time
-    if not name and (both := _seconds_and_nanoseconds(table)):
-        seconds, nanoseconds = (np.round(table[part]).astype(np.int64) for part in both)
-        return seconds * 1_000_000_000 + nanoseconds, False
-    if not name:
-        times = [
-            n
-            for n in table
-            if re.fullmatch(
-                r"(.*[_. /])?(stamp_ns|time|t|timestamp|time_?stamp|stamp|secs?|seconds|elapsed)(_?(n|u|m)?s)?",
-                _plain(n),
-            )
-        ]
-        name = times[0] if times else ""
-    if name not in table:
-        raise _not_found(
-            "time", "--time-column, --rate, or --still if each row is a static posture", table
+    both = None if name else _seconds_and_nanoseconds(table)
+    if both is not None:
+        name, time = both[0], np.array([table[part] for part in both], dtype=float)
+        known = np.isfinite(time).all(axis=0)
+        seconds, nanoseconds = np.round(np.where(known, time, 0.0)).astype(np.int64)
+        stamps = seconds * 1_000_000_000 + nanoseconds
+    else:
+        name = name or _time_column(table)
+        stamps, known = _in_nanoseconds(name, table[name])
+    steps = np.diff(stamps[known])
+    usual = 1e-9 * float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
+    if not _SHORTEST <= usual <= _LONGEST:
+        raise SignalError(
+            f"The rows are {usual:.2g} s apart by the column '{name}'.",
+            remedy="Name the unit of this column, such as 't [ms]', or give --time-column or --rate.",
         )
-    time = np.asarray(table[name], dtype=float)
-    time = np.where(np.abs(time) < np.iinfo(np.int64).max, time, np.nan)  # no stamp, even in ns
+    return np.where(known, stamps, np.iinfo(np.int64).min), False
+
+
+def _time_column(table: Mapping[str, Array]) -> str:
+    words = r"stamp_ns|time|t|timestamp|time_?stamp|stamp|secs?|seconds|elapsed"
+    for name in table:
+        if re.fullmatch(rf"(.*[_. /])?({words})(_?(n|u|m)?s)?", _plain(name)):
+            return name
+    raise _not_found(
+        "time", "--time-column, --rate, or --still if each row is a static posture", table
+    )
+
+
+def _in_nanoseconds(name: str, values: Array) -> tuple[Stamps, NDArray[np.bool_]]:
+    """Stamps of a column of times, in the unit of its name or of its steps, and which are known."""
+    time = np.asarray(values, dtype=float)
     steps = np.diff(time[np.isfinite(time)])
     usual = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
-    unit = next(
-        (u for u, s in _UNITS.items() if re.search(rf"_{s}$|\[{s}\]|\({s}\)", name.lower())), 0.0
-    )
-    if not unit:  # robots are logged every 0.1 ms to 1 s
-        unit = next((u for u in (1.0, 1e-3, 1e-6, 1e-9) if 1e-4 <= usual * u <= 1.0), 1.0)
-    if table[name].dtype.kind in "iu":
-        return np.asarray(table[name] * round(unit * 1e9), dtype=np.int64), False
-    start = time[np.isfinite(time)][:1]
-    return np.round(np.nan_to_num((time - start) * unit, nan=-1e9) * 1e9).astype(np.int64), False
+    units = [u for u, s in _UNITS.items() if re.search(rf"_{s}$|\[{s}\]|\({s}\)", name.lower())]
+    units += [u for u in (1.0, *_UNITS) if _SHORTEST <= usual * u <= _LONGEST]
+    factor = 1e9 * (*units, 1.0)[0]
+    known = np.abs(time * factor) < np.iinfo(np.int64).max
+    if values.dtype.kind in "iu":
+        return np.asarray(values * round(factor), dtype=np.int64), known
+    return np.round(np.where(known, time * factor, 0.0)).astype(np.int64), known
 
 
 _UNITS = {1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
@@ -458,7 +473,7 @@ def _seconds_and_nanoseconds(table: Mapping[str, Array]) -> tuple[str, str] | No
     for name in table:
         prefix, seconds = re.fullmatch(r"(.*?)(secs?|seconds)?", name).groups()  # type: ignore[union-attr]
         for nano in ("nanosec", "nsecs", "nsec", "nanoseconds") if seconds else ():
-            if prefix + nano in table and np.isfinite(table[name]).all():
+            if prefix + nano in table:
                 return name, prefix + nano
     return None
 

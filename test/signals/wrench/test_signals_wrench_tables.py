@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy
 
+from sysid_core.errors import SignalError
 from sysid_core.signals import Recording, read_wrench_table
 
 RNG = np.random.default_rng(5)
@@ -119,3 +120,45 @@ def test_every_layout_is_read_as_the_same_recording(
     assert found.joints.stamps_ns == pytest.approx(expected.joints.stamps_ns, abs=1000)
     assert found.wrench is not None and expected.wrench is not None
     assert found.wrench.wrench == pytest.approx(expected.wrench.wrench)
+
+
+def test_rows_without_a_stamp_are_left_out(tmp_path: Path) -> None:
+    """Also the first row, and where only the nanoseconds lack."""
+    path = ros_stamp_in_two_parts(tmp_path)
+    header, *rows = path.read_text().splitlines()
+    for k, part in ((0, 0), (5, 1), (9, 0)):
+        cells = rows[k].split(",")
+        rows[k] = ",".join([*cells[:part], "nan", *cells[part + 1 :]])
+    path.write_text("\n".join([header, *rows]))
+    found = read_wrench_table(path)[0]
+    assert len(found.joints.stamps_ns) == 37
+    assert np.diff(found.joints.stamps_ns).max() < 25_000_000
+
+
+@pytest.mark.parametrize(
+    ("header", "scale"),
+    [
+        ("t_ms", 1.0),  # seconds, called milliseconds
+        ("t_ns", 1e3),  # milliseconds
+        ("t", 1e13),  # in no unit is a robot logged like this
+    ],
+)
+def test_stamps_that_are_no_time_of_a_robot_are_refused(
+    header: str, scale: float, tmp_path: Path
+) -> None:
+    names = f"{header} fx fy fz tx ty tz x y z qx qy qz qw"
+    path = write(tmp_path / "a.csv", names, scale * TIME, WRENCH, QUATERNION)
+    with pytest.raises(SignalError, match="apart by the column"):
+        read_wrench_table(path)
+
+
+def test_two_tables_have_one_clock(tmp_path: Path) -> None:
+    """The wrench, in a table of its own, begins half a second after the joints."""
+    names = "stamp_ns x y z qx qy qz qw"
+    write(tmp_path / "run.csv", names, 1e9 * TIME, QUATERNION)
+    path = write(
+        tmp_path / "run.wrench.csv", "stamp_ns fx fy fz tx ty tz", 1e9 * (TIME + 0.5), WRENCH
+    )
+    found = read_wrench_table(tmp_path / "run.csv")[0]
+    assert path.exists() and found.wrench is not None
+    assert found.wrench.stamps_ns[0] - found.joints.stamps_ns[0] == pytest.approx(5e8, abs=1e3)
