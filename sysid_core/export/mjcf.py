@@ -370,7 +370,13 @@ class MjcfReader:
         return self._torques(self._model, q, v, a)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques without dry friction."""
+        """Return the torques without dry friction, shape (K, n) [N m or N].
+
+        Args:
+            q: Positions, shape (K, n) [rad or m].
+            v: Velocities, shape (K, n) [rad/s or m/s].
+            a: Accelerations, shape (K, n) [rad/s^2 or m/s^2].
+        """
         frictionless = copy.copy(self._model)
         frictionless.dof_frictionloss[:] = 0.0
         return self._torques(frictionless, q, v, a)
@@ -412,7 +418,13 @@ class ChainReader:
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques without dry friction."""
+        """Return the torques without dry friction, shape (K, n_a) [N m or N].
+
+        Args:
+            q: Positions of the driven joints, shape (K, n_a) [rad or m].
+            v: Velocities of the driven joints, shape (K, n_a) [rad/s or m/s].
+            a: Accelerations of the driven joints, shape (K, n_a) [rad/s^2 or m/s^2].
+        """
         moved = self._robot.motion(q, v, a)
         tau = self._tree.smooth_torques(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))

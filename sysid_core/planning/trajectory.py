@@ -110,8 +110,16 @@ class Trajectory:
         joint_names: Sequence[str] = (),
         **more: Any,
     ) -> Trajectory:
-        """Return the trajectory of a robot, of all its joints or the given ones; `more`: other
-        attributes.
+        """Return the trajectory of a robot.
+
+        Args:
+            model: Robot.
+            time: Times from 0, shape (K,) [s].
+            q: Positions, shape (K, n) [rad or m].
+            v: Velocities, shape (K, n) [rad/s or m/s].
+            a: Accelerations, shape (K, n) [rad/s^2 or m/s^2].
+            joint_names: Joints of the columns; empty: all joints in the order of the robot.
+            more: Other attributes of the trajectory.
         """
         names = tuple(joint_names) or model.joint_names
         return cls(model.name, model.urdf_hash, names, time, q, v, a, **more)

@@ -271,6 +271,14 @@ def driven_trajectory(
 ) -> Trajectory:
     """Return the trajectory of the driven joints.
 
+    Args:
+        chain: Robot with loops.
+        t: Times from 0, shape (K,) [s].
+        q_a: Positions of the driven joints, shape (K, n_a) [rad or m].
+        v_a: Velocities of the driven joints, shape (K, n_a) [rad/s or m/s].
+        a_a: Accelerations of the driven joints, shape (K, n_a) [rad/s^2 or m/s^2].
+        notes: Notes of the trajectory.
+
     Raises:
         ModelError: The loops do not close along the motion.
     """
