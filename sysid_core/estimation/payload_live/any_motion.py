@@ -101,7 +101,7 @@ def weigh_motion(
     shifts = (0,) if still or calibration is not None else _shifts(data, _LATEST[-1])
     candidates = [_motion(data)]
     if not still and not accelerations_tell(
-        net, _motion(data), may_be_inverse=poses, shifts=shifts
+        net, _motion(data), may_be_inverse=poses, shifts=shifts, time=data.time
     ):
         motion_of = _by_gravity
         data, belief = motion_of(run, model, frame)
@@ -119,10 +119,13 @@ def weigh_motion(
             candidates,
             bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
             zeroed=fresh.bias,
+            # Nine more unknowns are too many for the postures of a usual tare.
+            crosstalk=0.0 if still else errors.crosstalk * errors.crosstalk_length,
             sign=sign,
             axes=axes,
             may_be_inverse=poses,
             shifts=shifts,
+            time=data.time,
         )
         if still or convention.shift not in (shifts[0], shifts[-1]):
             break  # the delay isn't at the end of those tried

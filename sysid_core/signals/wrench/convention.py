@@ -194,10 +194,12 @@ class WrenchConvention:
         *,
         bias: Sequence[tuple[float, float]],
         zeroed: tuple[float, float] | None = None,
+        crosstalk: float = 0.0,
         sign: WrenchSign = WrenchSign.AUTO,
         axes: WrenchAxes = WrenchAxes.AUTO,
         may_be_inverse: bool = False,
         shifts: Sequence[int] = (0,),
+        time: Array | None = None,
     ) -> WrenchConvention:
         """Find the sign and axes with which a load explains the readings best, and alternatives.
 
@@ -207,22 +209,25 @@ class WrenchConvention:
             bias: Candidate standard deviations of bias force and torque [N, N m], equally likely.
             zeroed: Standard deviations of the bias of a zeroed sensor [N, N m]; None if the sensor
                 was not zeroed with a load.
+            crosstalk: Standard deviation of the torque about each axis per force along each axis
+                [m], an error of the sensor. Errors of the forces' gains are not considered: in axes
+                of the base they imitate a load.
             sign: Declared sign; AUTO: unknown.
             axes: Declared axes; AUTO: unknown.
             may_be_inverse: True if orientations may be those of the base in the sensor.
             shifts: Candidate delays of the readings, equally likely [samples].
+            time: Times of the readings, shape (K,) [s], in which there may be gaps; None: equally
+                spaced.
         """
         signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
         given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
         ways = [(False, motion) for motion in motions]
         ways += [(True, inverted_motion(motion)) for motion in motions] if may_be_inverse else []
-        late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
-        rows = np.arange(late, len(wrench) - early)
-        rows = rows[:: -(-len(rows) // _MOST)]
+        rows, matched = _matched(len(wrench), shifts, time)
         y = wrench[rows]
         delayed = [
-            (cls(is_inverse=inverse, shift=shift), _at(one, rows - shift))
-            for shift in shifts
+            (cls(is_inverse=inverse, shift=shift), _at(one, at))
+            for shift, at in matched
             for inverse, one in ways
         ]
         families = [
@@ -237,9 +242,10 @@ class WrenchConvention:
         )
         # Plain loads tell which delays are worth a look; then all kinds of forces at these.
         for kinds in ((_Kind.LOAD,), tuple(_Kind)):
+            wrong = crosstalk if len(kinds) > 1 else 0.0
             for _ in range(2):
                 noise = _Noise.of(residual)
-                found = [_weighed(y, family, bias, zeroed, noise, kinds) for family in families]
+                found = [_weighed(y, one, bias, zeroed, noise, kinds, wrong) for one in families]
                 tops = [max(some, key=lambda trial: trial.log) for some in found]
                 k = int(np.argmax([top.log for top in tops]))
                 residual = tops[k].residual(y, families[k].at)
@@ -251,15 +257,29 @@ class WrenchConvention:
         weights = np.exp(log - log.max())
         weights /= weights.sum()
         order = np.argsort(-weights, kind="stable")
-        rivals = tuple(
-            Rival(float(weights[k]), trials[k].mass, trials[k].sd)
-            for k in order
-            if weights[k] > _NEGLIGIBLE
-        )
+        rivals = tuple(_merged([trials[k] for k in order], weights[order]))
         loads = [k for k in order if trials[k].kind is not _Kind.EMPTY]
         described = next((k for k in loads if trials[k].convention.is_near_description), loads[0])
         plain = Rival(float(weights[described]), trials[described].mass, trials[described].sd)
         return replace(trials[loads[0]].convention, rivals=rivals, described=plain)
+
+
+def _merged(trials: Sequence[_Trial], weights: Array) -> list[Rival]:
+    """Loads by convention and kind of force, in the order of the most probable trial of each.
+
+    The load is that of this trial, because an estimator decides about delay and size of the bias by
+    evidence of its own.
+    """
+    best: dict[tuple[object, ...], _Trial] = {}
+    total: dict[tuple[object, ...], float] = {}
+    for trial, weight in zip(trials, weights.tolist(), strict=True):
+        one = trial.convention
+        turned = [None if x is None else x.tobytes() for x in (one.turn, one.gravity)]
+        key = (trial.kind, one.sign, one.axes, one.is_inverse, *turned)
+        best.setdefault(key, trial)
+        total[key] = total.get(key, 0.0) + weight
+    rivals = [Rival(total[key], trial.mass, trial.sd) for key, trial in best.items()]
+    return [rival for rival in rivals if rival.probability > _NEGLIGIBLE]
 
 
 def inverted_motion(motion: FrameMotion) -> FrameMotion:
@@ -284,6 +304,7 @@ def accelerations_tell(
     *,
     may_be_inverse: bool = False,
     shifts: Sequence[int] = (0,),
+    time: Array | None = None,
 ) -> bool:
     """Return True if forces and torques follow the proper acceleration at least as well as they
     follow gravity alone.
@@ -299,17 +320,16 @@ def accelerations_tell(
         motion: Motion of the described sensor.
         may_be_inverse: True if orientations may be those of the base in the sensor.
         shifts: Candidate delays of the readings [samples].
+        time: Times of the readings, as in `WrenchConvention.find`.
     """
-    late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
-    rows = np.arange(late, len(wrench) - early)
-    rows = rows[:: -(-len(rows) // _MOST)]
+    rows, matched = _matched(len(wrench), shifts, time)
     left = []
     motions = [motion, inverted_motion(motion)] if may_be_inverse else [motion]
     for at_rest in (False, True):
         residuals = [
             _unmapped(WrenchConvention(axes=axes).apply(wrench[rows], at.R_WF), u)
             for one in motions
-            for at in (_at(one, rows - shift) for shift in shifts)
+            for at in (_at(one, match) for _, match in matched)
             for u in [-at.gravity if at_rest else at.a]
             for axes in (WrenchAxes.SENSOR, WrenchAxes.BASE)
         ]
@@ -363,6 +383,8 @@ class _Trial:
         """Residual of readings, shape (K, 6)."""
         z = self.convention.apply(y, at.R_WF)
         force, torque, _ = _columns(self.kind, at, self.posture)
+        if len(self.of_torque) > torque.shape[2]:
+            torque = _with_crosstalk(torque, at.a)
         return np.hstack([z[:, :3] - force @ self.of_force, z[:, 3:] - torque @ self.of_torque])
 
 
@@ -386,6 +408,14 @@ def _columns(
         both = (start, at.a - start)
         torque = np.concatenate([-skew(start), -skew(at.a - start), unit], axis=2)
     return np.concatenate([np.stack(both, axis=2), unit], axis=2), torque, (_MASS, _MASS)
+
+
+def _with_crosstalk(torque: Array, a: Array) -> Array:
+    """Columns of the torque (K, 3, p) with those of the crosstalk of the forces, row by row, before
+    the bias.
+    """
+    entries = (np.eye(3)[:, :, None] * a[:, None, None, :]).reshape(len(a), 3, 9)
+    return np.concatenate([torque[:, :, :-3], entries, torque[:, :, -3:]], axis=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,6 +483,7 @@ def _weighed(
     zeroed: tuple[float, float] | None,
     noise: _Noise,
     among_kinds: Sequence[_Kind],
+    crosstalk: float,
 ) -> list[_Trial]:
     """Trials of all conventions of a family, for each kind of force and each size of the bias."""
     conventions, priors, at = family.conventions, family.priors, family.at
@@ -473,6 +504,9 @@ def _weighed(
         ):
             continue  # another gravity and other forces at once explain anything
         X_force, X_torque, sds = _columns(kind, at, posture)
+        entries = np.full(9 if crosstalk > 0.0 and kind is not _Kind.EMPTY else 0, crosstalk)
+        if len(entries):
+            X_torque = _with_crosstalk(X_torque, at.a)
         if in_base:
             X_force, X_torque = at.R_WF @ X_force, at.R_WF @ X_torque
         of_force = _Linear.of(X_force, y[:, :3], turns)
@@ -488,7 +522,8 @@ def _weighed(
         log += (np.log(2.0) + scipy.special.log_ndtr(of_what)).sum(axis=2)  # no mass is negative
         held = np.hypot(theta, sd)[:, :, : len(sds) if kind is _Kind.ZEROED else min(len(sds), 1)]
         arms = np.repeat(_LENGTH * held, 3, axis=2)
-        prior = np.concatenate([arms, np.tile(b_torque, (1, T, 3))], axis=2)
+        across = np.abs(theta[:, :, :1]) * entries
+        prior = np.concatenate([arms, across, np.tile(b_torque, (1, T, 3))], axis=2)
         log_torque, of, _ = of_torque.evidence(prior, noise.sd[1], noise.count[1])
         total = odds + log + log_torque
         for i, k in np.argwhere(total > total.max() + np.log(_NEGLIGIBLE)).tolist():
@@ -555,6 +590,32 @@ def _unmapped(y: Array, a: Array) -> Array:
     """Residual of the best linear map from accelerations to readings, shape (K, 6)."""
     X = np.column_stack([a, np.ones(len(a))])
     return np.asarray(y - X @ np.linalg.lstsq(X, y, rcond=None)[0])
+
+
+def _matched(
+    count: int, shifts: Sequence[int], time: Array | None
+) -> tuple[Array, list[tuple[int, Array]]]:
+    """Readings that are compared (K,), and for each delay the samples of the motion at that time
+    before them (K,).
+
+    A reading whose motion lies in a gap, or outside of the recording, for any of the delays is not
+    compared. If this leaves less than half of the readings, the largest delays are omitted.
+    """
+    time = np.arange(float(count)) if time is None else time
+    period = float(np.median(np.diff(time))) if count > 1 else 1.0
+    before = time - period * np.array(shifts)[:, None]
+    after = np.clip(np.searchsorted(time, before), 1, max(count - 1, 1))
+    at = np.where(
+        before - time[after - 1] < time[np.minimum(after, count - 1)] - before, after - 1, after
+    )
+    at = np.minimum(at, count - 1)
+    near = np.abs(time[at] - before) < 1.5 * period  # single readings may lack
+    order = np.argsort(np.abs(shifts), kind="stable")
+    common = np.logical_and.accumulate(near[order], axis=0)
+    used = order[np.sum(common, axis=1) >= min(count, max(1, count // 2))]
+    rows = np.flatnonzero(near[used].all(axis=0))
+    rows = rows[:: -(-len(rows) // _MOST)]
+    return rows, [(shifts[k], at[k, rows]) for k in np.sort(used)]
 
 
 def _at(motion: FrameMotion, rows: Array) -> FrameMotion:
