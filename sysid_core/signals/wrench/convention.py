@@ -320,7 +320,7 @@ def accelerations_tell(
         motion: Motion of the described sensor.
         may_be_inverse: True if orientations may be those of the base in the sensor.
         shifts: Candidate delays of the readings [samples].
-        time: Times of the readings, as in `WrenchConvention.find`.
+        time: Times of the readings, shape (K,) [s], as in `WrenchConvention.find`.
     """
     rows, matched = _matched(len(wrench), shifts, time)
     left = []
