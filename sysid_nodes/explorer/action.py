@@ -12,6 +12,7 @@ from typing import Any
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Explore
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.design import Ending, Explorer, Goal, Unknowns
@@ -87,10 +88,11 @@ class ExploreAction:
     Args:
         node: Explorer node.
         motion: Measured motion of the robot.
+        gate: Check of the stamps of this motion.
     """
 
-    def __init__(self, node: ManagedNode, motion: PlayedMotion) -> None:
-        self._node, self._motion = node, motion
+    def __init__(self, node: ManagedNode, motion: PlayedMotion, gate: ClockGate) -> None:
+        self._node, self._motion, self._gate = node, motion, gate
         self._config: ExplorerConfig = node.config
         self._arming = Arming(self._config.arm_timeout_s)
         self._remote = Remote(node)
@@ -175,7 +177,7 @@ class ExploreAction:
             )
         finally:
             # A reliable reader that lost a message gets the later ones seconds late.
-            ended = self._node.now_ns()
+            ended = self._gate.stamp_at(self._node.now_ns())
             await self._node.waits.until(lambda: self._motion.reaches(ended), _PATIENCE_S)
             moved = self._motion.end()
             await aside(self._node, lambda: explorer.add(*moved))

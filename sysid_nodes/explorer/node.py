@@ -33,7 +33,7 @@ class ExplorerNode(ActionNode):
 
     def configure(self) -> None:
         """Create the clients of the executor's action and service."""
-        self.action = ExploreAction(self, self._motion)
+        self.action = ExploreAction(self, self._motion, self._gate)
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:

@@ -17,6 +17,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from robot_sysid.action import ExecuteTrajectory, Explore
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.design import Explorer, Unknowns
@@ -128,6 +129,7 @@ def explored(robot: Robot, folder: Path) -> Any:
     action._node = SimpleNamespace(model=model, waits=Waits(), now_ns=lambda: 0)
     action._config = ExplorerConfig(directory=str(folder), period_s=2.0, iterations=0)
     action._motion = action._remote = robot
+    action._gate = ClockGate("states")
     action._arming = Arming(1e9)
     goal = Goal(robot, action._arming.arm())
     try:
