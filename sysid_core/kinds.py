@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Self
 
 from sysid_core.errors import SysIdError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Kind(str, Enum):

@@ -62,10 +62,8 @@ def _said(name: str) -> tuple[str, str]:
     return ("position", numbered[1]) if numbered else ("", name)
 
 
-_SLOWEST, _FASTEST = (
-    0.5,
-    0.002,
-)  # [s] between positions of a servo: beyond them, times have another unit
+# Between positions of a servo [s]: beyond these steps, times have another unit.
+_SLOWEST, _FASTEST = 0.5, 0.002
 
 
 @dataclass(frozen=True)

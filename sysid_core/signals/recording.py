@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,6 @@ from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from sysid_core.robot import StaticTransform
     from sysid_core.signals.timing import TimingReport
 

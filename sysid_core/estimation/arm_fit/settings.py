@@ -24,7 +24,8 @@ class FitSettings:
         fix: Parameters fixed at the URDF's values: inertials, friction, links, joints or names.
         prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
             cross-validation.
-        prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05. With this prior, lmi and entropic also give standard deviations of parameters that are
+        prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05. With
+            this prior, lmi and entropic also give standard deviations of parameters that are
             identifiable only in combination.
         rate_hz: Rate at which the regressor is computed [Hz].
         motion_cutoff_hz: Low-pass cut-off of the motion [Hz]; 0: selected by cross-validation.
