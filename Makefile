@@ -29,7 +29,7 @@ bench: setup  ## all benchmarks, each a table
 docs: setup  ## the documentation site, into site/
 	@$(ENV) && NO_MKDOCS_2_WARNING=1 mkdocs build --quiet
 
-gallery: setup  ## every picture of the documentation, into docs/pictures
+gallery: setup  ## photographs of pages, terminals and panels, into docs/pictures
 	@$(ENV) && python scripts/gallery.py
 
 clean:  ## removes what setup made

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the tables of an evidence page again, and state date, commit, machine and command below each.
 
-    python scripts/evidence.py docs/evidence/signals.md "python benchmarks/signals/smoother.py"
+    python scripts/evidence.py docs/evidence/servos.md "python benchmarks/servos/deviations.py 5"
 
 The page states the command in the line below each table. The tables that the command prints
 (Markdown, or rich's boxes) replace those of the page in their order.

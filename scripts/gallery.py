@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes every picture of the documentation: `make gallery` (needs chromium; panels need ROS 2).
+"""Photographs pages, terminals and panels for the documentation: `make gallery` (needs chromium; panels
+need ROS 2).
 
 Runs the commands on the shipped recording, photographs their pages on a screen and on a phone, their
-terminal output, the rqt panels beside a live graph, and draws the concepts.
+terminal output, and the rqt panels beside a live graph.
 """
 
 from __future__ import annotations
@@ -15,9 +16,6 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
-
-import animations
-import concept_pictures
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -55,8 +53,7 @@ TERMINALS = ("identify", "identifiability", "validate")
 def main() -> None:
     """Make all pictures and check that each is small."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    made = concept_pictures.draw_all(PICTURES)
-    animations.animate_all(PICTURES)
+    made = []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results"
         for name, command in COMMANDS.items():

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.signals.filters import fit_splines
 from sysid_core.signals.recording import JointStream, Recording, WrenchStream
 from sysid_core.signals.timing import (
     TimingReport,
     check_timing,
     quantisation,
+    sample_noise,
     saturated_share,
     standstill_share,
 )
@@ -66,7 +66,7 @@ def _noise(time: Any, values: Any) -> list[float] | None:
     rows = max(np.split(np.arange(len(time)), breaks), key=len)[:_NOISE_SAMPLES]
     if len(rows) < 100:
         return None
-    return list(fit_splines(time[rows], values[rows])[1].tolist())
+    return list(sample_noise(time[rows], values[rows]).tolist())
 
 
 def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:

@@ -187,6 +187,28 @@ def interpolate_at(
     return out, known
 
 
+def sample_noise(time: Array, values: Array) -> Array:
+    """Return the standard deviation of the noise of a sample of each column, shape (n,).
+
+    A sample is compared with the polynomial through its three neighbours on either side (Lagrange).
+    What is left is the noise of all seven, as far as the motion is a polynomial of degree five there.
+
+    Args:
+        time: Strictly increasing times, shape (K,) [s].
+        values: Samples of n columns, shape (K, n), at least seven.
+    """
+    K, places = len(time), [0, 1, 2, 4, 5, 6]  # of the neighbours, beside the sample in place 3
+    t = np.stack([time[i : K - 6 + i] for i in range(7)]) - time[3 : K - 3]
+    weights = [
+        np.prod([t[j] / (t[j] - t[i]) for j in places if j != i], axis=0)[:, None] for i in places
+    ]
+    left = values[3 : K - 3] - sum(
+        w * values[i : K - 6 + i] for i, w in zip(places, weights, strict=True)
+    )
+    variance = np.square(left) / (1.0 + sum(w**2 for w in weights))
+    return np.sqrt(np.mean(variance, axis=0))
+
+
 def quantisation(values: ArrayLike) -> Array:
     """Return the quantisation step of each column, shape (n,); 0 if the values are not multiples of
     a step.

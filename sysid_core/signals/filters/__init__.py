@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kalman filters, smoother and zero-phase filters."""
+"""Kalman filters and zero-phase filters."""
 
 from sysid_core.signals.filters.joint_filter import (
     FilteredJointStream,
@@ -7,7 +7,6 @@ from sysid_core.signals.filters.joint_filter import (
     JointFilter,
     filter_joints,
 )
-from sysid_core.signals.filters.penalised_spline import fit_splines
 from sysid_core.signals.filters.zero_phase import (
     ZeroPhaseFilter,
     central_difference,
@@ -22,7 +21,6 @@ __all__ = [
     "ZeroPhaseFilter",
     "central_difference",
     "filter_joints",
-    "fit_splines",
     "in_pieces",
     "smooth_motion",
 ]

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offline filtering without delay: correction of wrapped angles and impossible samples, splines or
-Butterworth forward and backward, resampling, derivatives.
-"""
+"""Offline filtering without delay: Butterworth forward and backward, resampling, derivatives."""
 
 from __future__ import annotations
 
@@ -12,124 +10,14 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array
-from sysid_core.signals.filters.penalised_spline import fit_splines
 from sysid_core.signals.recording import JointStream
 
-_PAIRS = 5  # of neighbours: three bad samples in a row are found
-_SPREADS = 10.0  # beyond which a sample is an outlier
-_TURNING = 100.0  # [rad/s²] of true motion, which bends it away from what neighbours predict
-_GAUSSIAN = 1.4826  # standard deviation / median absolute deviation
-_FEWEST_SAMPLES = 20  # of a span
 _PIECE = 6_000  # resampled samples of a piece
 _PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
-
-
-def unwrap(q: Array) -> Array:
-    """Make the angles of joints without end stops continuous: a step of more than π is taken as a
-    full turn.
-
-    Args:
-        q: Positions, shape (K, n) [rad]. Prismatic joints are unchanged, because none moves by π m
-            between two samples.
-    """
-    return np.unwrap(q, axis=0)
-
-
-def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
-    """Find samples far from their neighbours (Hampel identifier).
-
-    R. Pearson et al., *Generalized Hampel filters* (2016), eq. (4): beyond ten scaled median
-    absolute deviations from the median prediction. If the steps of an encoder are coarse, a
-    deviation of up to ten steps is no outlier.
-
-    Args:
-        time: Times, shape (K,) [s].
-        z: Signals, shape (K, n).
-
-    Returns:
-        Mask of the outliers, shape (K, n).
-    """
-    if len(z) <= 2 * _PAIRS:
-        return np.zeros(z.shape, dtype=bool)
-    K = len(z)
-    # Without the sample itself, and exact for steady motion: the means of pairs around it.
-    lags = np.arange(1, _PAIRS + 1)
-    padded = np.concatenate(
-        [_continued(z[_PAIRS:0:-1], z[0]), z, _continued(z[-2 : -_PAIRS - 2 : -1], z[-1])]
-    )
-    pairs = [0.5 * (padded[_PAIRS - d :][:K] + padded[_PAIRS + d :][:K]) for d in lags]
-    distance = np.abs(z - np.median(pairs, axis=0))
-    spread = _GAUSSIAN * np.median(distance, axis=0)
-    steps = np.abs(np.diff(z, axis=0))
-    resolution = np.min(steps, axis=0, initial=np.inf, where=steps > 0.0)
-    resolution[~np.isfinite(resolution)] = 0.0
-    period = float(np.median(np.diff(time)))
-    bend = 0.5 * _TURNING * period**2 * float(np.median(lags**2))
-    return distance > _SPREADS * np.maximum(spread, resolution) + bend
-
-
-def _continued(values: Array, end: Array) -> Array:
-    """Signal that is continued by reflection about its end point."""
-    return 2.0 * end - values
-
-
-def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
-    """Return the signals with bad samples replaced by linear interpolation."""
-    out = z.copy()
-    for j in np.flatnonzero(bad.any(axis=0)):
-        good = ~bad[:, j]
-        if good.sum() >= 2:
-            out[:, j] = np.where(good, z[:, j], np.interp(time, time[good], z[good, j]))
-    return out
-
-
-def smooth_joints(stream: JointStream) -> JointStream:
-    """Return the positions, velocities and accelerations at the stamps, from positions alone.
-
-    Angles of joints without end stops are unwrapped, and outliers are replaced. Then a penalised
-    spline is fitted to each joint, whose cut-off is chosen by cross-validation (`fit_splines`).
-    Measured velocities are not used, because drivers filter and delay them. Efforts are unchanged.
-
-    Args:
-        stream: Joint states without gaps, with strictly increasing stamps.
-
-    Raises:
-        SignalError: Stamps are disordered, values are NaN, or samples are fewer than 20.
-    """
-    _check(stream)
-    time = stream.time
-    q = unwrap(stream.q)
-    values, _ = fit_splines(time, bridged(time, q, outliers(time, q)))
-    q, v, a = np.moveaxis(values, 2, 0)
-    return dataclasses.replace(stream, q=q, v=v, a=a)
-
-
-def _check(stream: JointStream) -> None:
-    if len(stream) < _FEWEST_SAMPLES:
-        raise SignalError(
-            f"A span of {len(stream)} samples is too short to be smoothed.",
-            remedy=f"Record {_FEWEST_SAMPLES} samples without a gap at least.",
-        )
-    steps = np.diff(stream.stamps_ns)
-    if (steps <= 0).any():
-        k = int(np.argmax(steps <= 0)) + 1
-        raise SignalError(
-            f"Joint stamps must increase; sample {k} of {len(stream)} is not later than the"
-            " previous one.",
-            remedy="Remove the samples whose stamps do not increase: `in_order`.",
-            sample=k,
-        )
-    if not np.isfinite(stream.q).all():
-        k, j = np.argwhere(~np.isfinite(stream.q))[0]
-        raise SignalError(
-            f"The position of '{stream.names[j]}' at sample {k} is not finite: {stream.q[k, j]}.",
-            remedy="Drop invalid samples first: `in_order`.",
-            sample=int(k),
-        )
 
 
 @dataclass(frozen=True)
