@@ -99,14 +99,15 @@ def simulate(
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None) -> None:
-    """Write MJCF with position actuators and a proof, and list the terms that MJCF lacks.
+    """Write MJCF with position actuators, or C code of the torques, and a proof; list lost terms.
 
-    `sysid verify FILE.proof.json` repeats the proof. Exit status 1 if the torques of the file differ
+    Beside the file, FILE_actuators.yaml contains actuators for Isaac Lab. `sysid verify
+    FILE.proof.json` repeats the proof. Exit status 1 if the torques of the file differ
     from those of the servos.
 
     Args:
         folder: Folder of `sysid servos identify`.
-        out: MJCF file to write; the proof is written beside it.
+        out: File to write: MJCF, or C code if it ends in .c; the proof is written beside it.
         data: Folder with the recordings, if they were moved.
     """
     made = workflows.export_servos(folder, out, data=data)
@@ -122,7 +123,8 @@ def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None)
             f" {made.errors.exported * 1e3:.2f} mrad.",
             highlight=False,
         )
-    console.print(f"MJCF: {made.file}, with {made.proof.name}", highlight=False, soft_wrap=True)
+    names = f"{made.file}, with {made.actuators.name} and {made.proof.name}"
+    console.print(f"Written: {names}", highlight=False, soft_wrap=True)
     raise typer.Exit(int(not made.equal))
 
 

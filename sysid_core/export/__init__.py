@@ -11,13 +11,18 @@ from sysid_core.export.arm import (
     Carried,
     ExportedTarget,
     export_arm,
+    hashed,
     judge_file,
+    proof_of,
 )
-from sysid_core.export.files import Loss, LossCode, largest_differences
+from sysid_core.export.c_code import write_c
+from sysid_core.export.files import Loss, LossCode, largest_differences, reader_of
+from sysid_core.export.joint_fields import JointFields, PositionServo
 from sysid_core.export.judged import Description, ExportedError, describe
-from sysid_core.export.mjcf import JointFields, MjcfReader, PositionServo, mjcf_of, write_mjcf
+from sysid_core.export.mjcf import mjcf_of, write_mjcf
 from sysid_core.export.projection import Projection
 from sysid_core.export.targets import Target
+from sysid_core.export.usd import actuators_of
 
 __all__ = [
     "PROOF_SCHEMA",
@@ -31,14 +36,18 @@ __all__ = [
     "JointFields",
     "Loss",
     "LossCode",
-    "MjcfReader",
     "PositionServo",
     "Projection",
     "Target",
+    "actuators_of",
     "describe",
     "export_arm",
+    "hashed",
     "judge_file",
     "largest_differences",
     "mjcf_of",
+    "proof_of",
+    "reader_of",
+    "write_c",
     "write_mjcf",
 ]

@@ -26,7 +26,7 @@ from sysid_core.export.targets import Target
 from sysid_core.export.urdf import remarks_on
 from sysid_core.files import hash_of, move_whole, write_json
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.robot import INERTIAL_NAMES, Array, is_physically_consistent
+from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, is_physically_consistent
 from sysid_core.signals import Recording
 from sysid_core.validation import Prediction
 
@@ -200,37 +200,50 @@ def export_arm(
             file = written.files[0]
             differences, tolerance, error = judge_file(result, target, file)
             stays = out / file.relative_to(hidden)
-            made.append(
-                ExportedTarget(target, stays, error, differences, tolerance, written.losses)
-            )
+            one = ExportedTarget(target, stays, error, differences, tolerance, written.losses)
+            made.append(one)
             proofs.append(
                 {
                     "target": target.value,
-                    "files": [_hashed(path, hidden) for path in written.files],
+                    "files": [hashed(path, hidden) for path in written.files],
                     "tolerance": tolerance,
                     "largest_difference": differences,
                     "errors": error.to_dict(),
-                    "losses": [loss.to_dict() for loss in written.losses],
+                    "losses": [loss.to_dict() for loss in one.losses],
                 }
             )
-        proof = _proof(result, folder, proofs)
-        write_json(hidden / PROOF, proof)
+        carried = result.carried
+        more = {
+            "carried": None if carried is None else _told(carried),
+            "data": [dict(file) for file in result.files],
+        }
+        write_json(hidden / PROOF, proof_of(model, folder, "parameters.yaml", proofs, **more))
     return tuple(made)
 
 
-def _proof(
-    result: ArmResult, folder: Path | None, exports: Sequence[Mapping[str, object]]
+def proof_of(
+    model: RobotModel,
+    folder: Path | None,
+    parameters: str,
+    exports: Sequence[Mapping[str, object]],
+    **more: object,
 ) -> dict[str, object]:
-    """Contents of proof.json."""
-    model, carried = result.identification.model, result.carried
+    """Return the contents of proof.json.
+
+    Args:
+        model: Exported robot.
+        folder: Folder of the result; None: a result in memory.
+        parameters: Name of the file in this folder that contains the identified parameters.
+        exports: Contents of the proof for each exported file.
+        **more: Further entries.
+    """
     return {
         "schema": PROOF_SCHEMA,
         "robot": model.name,
         "urdf_hash": model.urdf_hash,
         "result": None if folder is None else str(folder.resolve()),
-        "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
-        "carried": None if carried is None else _told(carried),
-        "data": [dict(file) for file in result.files],
+        "model": None if folder is None else hashed(folder / parameters, folder),
+        **more,
         "states": STATES,
         "seed": SEED,
         "exports": list(exports),
@@ -240,7 +253,7 @@ def _proof(
 def _told(carried: Carried) -> dict[str, str]:
     if carried.folder is None:
         return {"frame": carried.frame}
-    file = _hashed(carried.folder / "estimate.yaml", carried.folder)
+    file = hashed(carried.folder / "estimate.yaml", carried.folder)
     return {**file, "folder": str(carried.folder.resolve()), "frame": carried.frame}
 
 
@@ -288,5 +301,6 @@ def judge_file(
     return differences, target.tolerance(torque), error
 
 
-def _hashed(path: Path, base: Path) -> dict[str, str]:
+def hashed(path: Path, base: Path) -> dict[str, str]:
+    """Return the path of a file relative to a folder, and its hash."""
     return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}

@@ -9,13 +9,9 @@ The states of the friction terms are in a struct of the caller.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,9 +21,8 @@ import pinocchio as pin
 
 from sysid_core.errors import ModelError
 from sysid_core.export.projection import Projection
-from sysid_core.export.tree import Tree, tree_of
+from sysid_core.export.tree import Tree, exact, tree_of
 from sysid_core.robot import (
-    Array,
     FrictionModel,
     FrictionTerm,
     Spring,
@@ -106,7 +101,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
     tree = tree_of(robot.model)
     n, axes = len(tree.joints), len(robot.friction.drives.axis_names)
     inertial = np.concatenate([joint.pi for joint in tree.joints])
-    values = _numbers([*inertial, *robot.values])
+    values, armature = (exact(x, ", ") for x in ([*inertial, *robot.values], robot.of("I_a")))
     quoted = ", ".join(map(_string, c_parameters(robot)))
     header = _HEADER.format(
         robot=_comment(tree.name),
@@ -130,7 +125,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
         f"const char *const {prefix}_joint_names[N_JOINTS] = {{{names}}};",
         f"const double {prefix}_parameters[{prefix.upper()}_P] = {{{values}}};",
         f"const char *const {prefix}_parameter_names[{prefix.upper()}_P] = {{{quoted}}};",
-        f"const double {prefix}_armature[N_JOINTS] = {{{_numbers(robot.of('I_a'))}}};",
+        f"const double {prefix}_armature[N_JOINTS] = {{{armature}}};",
         *_tables(tree),
         files("sysid_core.export").joinpath("c_dynamics.c").read_text(encoding="utf-8"),
         *_torques(robot, prefix),
@@ -159,105 +154,6 @@ def c_prefix(name: str) -> str:
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
 
 
-def c_compiler() -> str:
-    """Return the path of a C compiler.
-
-    Raises:
-        ModelError: No C compiler is found.
-    """
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        raise ModelError(
-            "There is no C compiler: the code can't be compared.",
-            remedy="Install gcc or clang, or leave the targets 'c' and 'ros2_control' out.",
-        )
-    return compiler
-
-
-class CReader:
-    """Compiled C code of a robot, called from Python.
-
-    Args:
-        source: Path of `PREFIX.c`, with the header in the same folder.
-        n: Number of joints.
-        axes: Number of axes with friction.
-
-    Raises:
-        ModelError: No compiler is found, or it rejects the code.
-    """
-
-    def __init__(self, source: Path, n: int, axes: int) -> None:
-        compiler = c_compiler()
-        self._folder = tempfile.TemporaryDirectory()
-        library = Path(self._folder.name) / "robot.so"
-        command = [compiler, "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        done = subprocess.run(
-            [*command, str(source), "-o", str(library), "-lm"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        if done.returncode:
-            raise ModelError(
-                f"'{compiler}' refuses '{source}': {done.stderr.strip()[:500]}",
-                remedy="Report this error together with the robot's description.",
-            )
-        self._library = ctypes.CDLL(str(library))
-        self._prefix, self._n, self._axes = source.stem, n, axes
-
-    def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques along a motion without gaps, from rest; shapes (K, n) to (K, n) [N m]."""
-        state = (ctypes.c_double * (3 * self._axes))()
-        return self._along("torques", q, v, a, state=state)
-
-    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques of the rigid bodies alone, because the code does not separate smooth
-        and dry friction.
-        """
-        return self.rigid_torques(q, v, a)
-
-    @property
-    def dry_friction(self) -> Array:
-        """Zero, shape (n,), because the code does not separate dry friction."""
-        return np.zeros(self._n)
-
-    def rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques of the rigid bodies, shapes (K, n) to (K, n) [N m]."""
-        return self._along("rigid_torques", q, v, a)
-
-    def gravity(self, q: Array) -> Array:
-        """Return the gravity torques, (K, n) to (K, n) [N m]."""
-        return self._along("gravity", q)
-
-    def mass_matrix(self, q: Array) -> Array:
-        """Return the mass matrix of the rigid bodies, (K, n) to (K, n, n)."""
-        return self._along("mass_matrix", q, size=self._n**2).reshape(-1, self._n, self._n)
-
-    def regressor(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the regressor of the rigid bodies, (K, n) to (K, n, 10 n)."""
-        size = 10 * self._n**2
-        return self._along("regressor", q, v, a, size=size).reshape(-1, self._n, 10 * self._n)
-
-    def _along(self, name: str, *motion: Array, size: int = 0, state: Any = None) -> Array:
-        function = getattr(self._library, f"{self._prefix}_{name}")
-        function.restype = None
-        rows = [np.ascontiguousarray(x, dtype=float) for x in motion]
-        out = np.empty((len(rows[0]), size or self._n))
-        if state is not None and len(out):
-            reset = getattr(self._library, f"{self._prefix}_reset")
-            reset.restype = None
-            reset(state, _pointer(rows[0][0]))
-        extra = [] if state is None else [state]
-        for k in range(len(out)):
-            function(*(_pointer(x[k]) for x in rows), *extra, _pointer(out[k]))
-        return out
-
-
-def _pointer(row: Array) -> Any:
-    return row.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-
-
 def _tables(tree: Tree) -> list[str]:
     """Constant tables of all joints in C; row 0 is the base."""
     rows: dict[str, list[Any]] = {
@@ -279,11 +175,11 @@ def _tables(tree: Tree) -> list[str]:
         rows["SLIDE"].append((1.0 - turns) * joint.axis)
     parents = ", ".join(str(x) for x in (0, *(joint.parent + 1 for joint in tree.joints)))
     out = [
-        f"static const double GRAVITY[3] = {{{_numbers(tree.gravity)}}};",
+        f"static const double GRAVITY[3] = {{{exact(tree.gravity, ', ')}}};",
         f"static const int PARENT[N_JOINTS + 1] = {{{parents}}};",
     ]
     for key, table in rows.items():
-        lines = ",\n  ".join(f"{{{_numbers(row)}}}" for row in table)
+        lines = ",\n  ".join(f"{{{exact(row, ', ')}}}" for row in table)
         out.append(f"static const double {key}[N_JOINTS + 1][{len(table[0])}] = {{\n  {lines}}};")
     return [*out, ""]
 
@@ -430,12 +326,8 @@ def _spring_lines(spring: Spring, values: dict[str, str]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    text = repr(float(value) + 0.0)
+    text = exact(value)
     return f"({text})" if value < 0.0 else text
-
-
-def _numbers(values: Iterable[float] | Sequence[float] | Array) -> str:
-    return ", ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values)))
 
 
 def _string(text: str) -> str:

@@ -13,17 +13,12 @@ from typing import Protocol
 import numpy as np
 
 from sysid_core.errors import ModelError
-from sysid_core.export.c_code import CReader, c_compiler, c_prefix, write_c
+from sysid_core.export.c_code import c_prefix, write_c
+from sysid_core.export.c_reader import CReader, c_compiler
 from sysid_core.export.geometry import MeshFolder, has_other_shapes
-from sysid_core.export.mjcf import (
-    MESH_FORMATS,
-    ChainReader,
-    MjcfReader,
-    chain_fields,
-    joint_fields,
-    mjcf_of,
-    write_mjcf,
-)
+from sysid_core.export.joint_fields import chain_fields, joint_fields
+from sysid_core.export.mjcf import MESH_FORMATS, mjcf_of, write_mjcf
+from sysid_core.export.mjcf_reader import ChainReader, MjcfReader
 from sysid_core.export.projection import Projection
 from sysid_core.export.ros2_control import controllers_of, without
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
@@ -36,6 +31,15 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot, mimic_joints
 
+_ENDINGS = {
+    Target.URDF: "urdf",
+    Target.MJCF: "xml",
+    Target.SDF: "sdf",
+    Target.USD: "usda",
+    Target.C: "c",
+    Target.ROS2_CONTROL: "c",
+}
+_MESHES = {Target.URDF: (), Target.MJCF: MESH_FORMATS, Target.SDF: SDF_MESH_FORMATS}
 _NEAR_HOME = 0.02  # [rad or m], deviation: loops whose box isn't known close about home
 
 
@@ -191,38 +195,29 @@ def write_target(
     chain = robot.model.chain if isinstance(robot.model, DrivenRobot) else None
     folder, name = out / target.value, c_prefix(robot.model.name)
     folder.mkdir(parents=True, exist_ok=True)
-    meshes = None
-    if target is Target.URDF:
-        meshes = MeshFolder(folder / "meshes", places, ())
-        text = with_meshes(urdf_of(robot, remarks), meshes.name_of_copy)
-        files = [folder / f"{name}.urdf", *meshes.copies]
-        write_text(files[0], text)
-    elif target is Target.MJCF:
-        meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
+    meshes, more = None, []
+    file = folder / f"{name}.{_ENDINGS[target]}"
+    if target in _MESHES:
+        meshes = MeshFolder(folder / "meshes", places, _MESHES[target])
+    if target is Target.MJCF:
         fields = joint_fields(robot) if chain is None else chain_fields(chain) | joint_fields(robot)
         tree = robot.model if chain is None else chain.model
-        text = mjcf_of(tree, fields, meshes=meshes, chain=chain)
-        files = [write_mjcf(folder / f"{name}.xml", text), *meshes.copies]
+        write_mjcf(file, mjcf_of(tree, fields, meshes=meshes, chain=chain))
+    elif target is Target.URDF and meshes is not None:
+        write_text(file, with_meshes(urdf_of(robot, remarks), meshes.name_of_copy))
     elif target is Target.SDF:
-        meshes = MeshFolder(folder / "meshes", places, SDF_MESH_FORMATS)
-        path = folder / f"{name}.sdf"
-        path.write_text(sdf_of(robot, meshes=meshes), encoding="utf-8")
-        files = [path, *meshes.copies]
+        write_text(file, sdf_of(robot, meshes=meshes))
     elif target is Target.USD:
-        files = [folder / f"{name}.usda", folder / f"{name}_actuators.yaml"]
-        files[0].write_text(usd_of(robot), encoding="utf-8")
-        write_yaml(files[1], {"actuators": actuators_of(robot)})
-    elif target in (Target.C, Target.ROS2_CONTROL):
-        header, source = write_c(folder, robot, name)
-        files = [source, header]
-        if target is Target.ROS2_CONTROL:
-            files.append(folder / f"{name}_controllers.yaml")
-            files[-1].write_text(
-                controllers_of(robot, name, (stays or out) / target.value), encoding="utf-8"
-            )
+        write_text(file, usd_of(robot))
+        more = [folder / f"{name}_actuators.yaml"]
+        write_yaml(more[0], {"actuators": actuators_of(robot)})
     else:
-        raise _no_such(target)
-    return Written(target, tuple(files), losses_of(robot.model, target, meshes))
+        more = [write_c(folder, robot, name)[0]]
+    if target is Target.ROS2_CONTROL:
+        more.append(folder / f"{name}_controllers.yaml")
+        write_text(more[-1], controllers_of(robot, name, (stays or out) / target.value))
+    files = (file, *more, *(() if meshes is None else meshes.copies))
+    return Written(target, files, losses_of(robot.model, target, meshes))
 
 
 def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
@@ -250,9 +245,7 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
         named = prim_names(robot.model)
         joints = [named[f"joint {name}"] for name in names]
         return UsdReader(str(file), joints, robot.model.gravity)
-    if target in (Target.C, Target.ROS2_CONTROL):
-        return CReader(file, len(names), len(robot.friction.drives.axis_names))
-    raise _no_such(target)
+    return CReader(file, len(names), len(robot.friction.drives.axis_names))
 
 
 def largest_differences(
@@ -294,9 +287,3 @@ def _closed(robot: DrivenRobot, rng: np.random.Generator, states: int) -> Array:
     if box is not None:
         return box.positions(rng.uniform(-1.0, 1.0, shape))
     return robot.home + _NEAR_HOME * rng.normal(size=shape)
-
-
-def _no_such(target: Target) -> ModelError:
-    return ModelError(
-        f"'{target.value}' can't be written by this version.", remedy="Choose another target."
-    )

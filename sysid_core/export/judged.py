@@ -57,7 +57,7 @@ class ExportedError:
     @property
     def rise(self) -> float:
         """Ratio of the exported file's prediction error to that of the identified model."""
-        return self.exported / self.inside if self.inside > 0.0 else float(self.exported > 0.0)
+        return self._over(self.inside)
 
     @property
     def unexplained_rise(self) -> float:
@@ -67,8 +67,10 @@ class ExportedError:
         The remaining error is due to the friction at standstill in the simulator, or to wrongly
         fitted or written terms.
         """
-        explained = self.inside + max(self.lost, 0.0)
-        return self.exported / explained if explained > 0.0 else float(self.exported > 0.0)
+        return self._over(self.inside + max(self.lost, 0.0))
+
+    def _over(self, error: float) -> float:
+        return self.exported / error if error > 0.0 else float(self.exported > 0.0)
 
     @property
     def unexplained(self) -> bool:
@@ -133,9 +135,11 @@ def judge_export(
     def models(q: Array, v: Array, a: Array) -> list[Array]:
         return [torques(q, v, a), *(one.torques(q, v, a) for one in meant_and_rivals)]
 
-    made = []
+    drives = identification.friction.drives
+    plain = DriveTrain(drives.joint_names, drives.gains)  # the models have their own springs
+    rigid, made = identification.model, []
     for run, own in zip(runs, predictions, strict=True):
-        efforts = _predicted(identification, run, models)
+        efforts = predicted_efforts(rigid, run, identification.processing, plain, models)
         made.append([replace(own, predicted=one, nominal=None) for one in efforts])
     exported = [of_run[0] for of_run in made]
     read, meant, whole, *others = (
@@ -152,23 +156,6 @@ def judge_export(
             name: (_rms(predictions, name), _rms(exported, name))
             for name in identification.model.joint_names
         },
-    )
-
-
-def _predicted(
-    identification: Identification,
-    run: Recording,
-    models: Callable[[Array, Array, Array], Sequence[Array]],
-) -> tuple[Array, ...]:
-    """Efforts of the drives predicted by several models, each with its own springs if it has any."""
-    drives = identification.friction.drives
-    plain = DriveTrain(drives.joint_names, drives.gains)
-    return predicted_efforts(
-        identification.model,
-        run,
-        identification.processing,
-        plain,
-        models,
     )
 
 

@@ -9,23 +9,29 @@ torque of the drive.
 
 from __future__ import annotations
 
-import copy
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
-from sysid_core.export.projection import Projection
-from sysid_core.export.tree import FixedLink, Tree, distinct_names, link_elements, tree_of
+from sysid_core.export.joint_fields import JointFields
+from sysid_core.export.tree import (
+    FixedLink,
+    Tree,
+    distinct_names,
+    exact,
+    link_elements,
+    tree_of,
+)
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
-from sysid_core.robot.loops import ClosedChain, DrivenRobot, LoopKind, mimic_joints
+from sysid_core.robot.loops import ClosedChain, LoopKind, mimic_joints
 
 if TYPE_CHECKING:
     import mujoco
@@ -43,95 +49,6 @@ STICKING = {
     "solreffriction": f"{2 * TIMESTEP!r} 1",
     "solimpfriction": "0.9999 0.9999 0.001 0.5 2",
 }
-
-
-@dataclass(frozen=True)
-class PositionServo:
-    """Position servo with the force `kp (ctrl - q) - kv v`, limited to its force range.
-
-    Attributes:
-        kp: Position gain [N m/rad or N/m].
-        kv: Velocity gain [N m s/rad or N s/m].
-        force: Largest torque or force [N m or N]; infinite: unknown.
-        delay: Dead time of the commanded position [s].
-    """
-
-    kp: float
-    kv: float = 0.0
-    force: float = float("inf")
-    delay: float = 0.0
-
-
-@dataclass(frozen=True)
-class LinearSpring:
-    """Spring at a joint whose force is linear in its extension.
-
-    Attributes:
-        preload: Force at extension zero [N]; a spring at the joint itself has none.
-        stiffness: Stiffness [N/m, or N m/rad at the joint itself].
-        zero: Position at which the extension is zero [rad or m].
-        anchors: Distances of the two ends of the spring from the axis [m]; None: spring at the
-            joint itself.
-    """
-
-    preload: float
-    stiffness: float
-    zero: float
-    anchors: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class JointFields:
-    """Attributes of an MJCF joint, without its geometry.
-
-    Attributes:
-        armature: Inertia of the drive, seen at the joint [kg m^2 or kg].
-        damping: Viscous friction [N m s/rad or N s/m].
-        frictionloss: Dry friction [N m or N].
-        offset: Torque of the drive at zero command [N m or N].
-        servo: Position servo; None: a motor, whose control is the torque.
-        driven: True if the joint has an actuator.
-        spring: Spring in parallel to the drive; a spring at the joint itself needs a motor.
-        limits: Smallest and largest position [rad or m]; None: those of the robot.
-    """
-
-    armature: float = 0.0
-    damping: float = 0.0
-    frictionloss: float = 0.0
-    offset: float = 0.0
-    servo: PositionServo | None = None
-    driven: bool = True
-    spring: LinearSpring | None = None
-    limits: tuple[float, float] | None = None
-
-
-def joint_fields(projection: Projection) -> dict[str, JointFields]:
-    """Return the attributes of every MJCF joint from the friction terms that MJCF supports."""
-    symbols = ("I_a", "F_v", "F_c", "beta", "S_p", "S_k")
-    columns = [projection.of(symbol).tolist() for symbol in symbols]
-    springs = {spring.axis: spring for spring in projection.friction.drives.springs}
-    out = {}
-    for joint, row in zip(projection.model.joint_names, zip(*columns, strict=True), strict=True):
-        armature, damping, dry, offset, preload, stiffness = row
-        spring = springs.get(joint)
-        held = None
-        if spring is not None:
-            held = LinearSpring(preload, stiffness, spring.zero, spring.anchors)
-        out[joint] = JointFields(armature, damping, dry, offset, spring=held)
-    return out
-
-
-def chain_fields(chain: ClosedChain) -> dict[str, JointFields]:
-    """Return the attributes of every joint of an identified closed chain; passive joints have no
-    drive.
-    """
-    out = {}
-    for joint in chain.model.joint_names:
-        drive = chain.drive(joint)
-        out[joint] = JointFields(
-            drive.I_a, drive.F_v, drive.F_c, drive.beta, driven=joint in chain.actuated
-        )
-    return out
 
 
 Sites = list[tuple[str, Array, Array]]  # name, axes and origin in the body
@@ -155,25 +72,22 @@ class _Writer:
         mass, com, inertia = mass_com_inertia_from_pi(joint.pi)
         full = [inertia[a, b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         ET.SubElement(
-            element, "inertial", pos=_text(com), mass=_text([mass]), fullinertia=_text(full)
+            element, "inertial", pos=exact(com), mass=exact(mass), fullinertia=exact(full)
         )
         own = self.fields.get(joint.name, JointFields())
         attributes = {
             "name": joint.name,
             "type": "slide" if joint.slides else "hinge",
-            "axis": _text(joint.axis),
+            "axis": exact(joint.axis),
         }
         limits = own.limits or joint.limits
         if np.all(np.isfinite(limits)) and limits[0] < limits[1]:
-            attributes["range"] = _text(limits)
+            attributes["range"] = exact(limits)
         for key in ("armature", "damping", "frictionloss"):
-            attributes[key] = _text([getattr(own, key)])
+            attributes[key] = exact(getattr(own, key))
         ET.SubElement(element, "joint", attributes | STICKING)
         self.shapes(element, joint.link)
-        self.fixed(element, j)
-        for k, child in enumerate(self.tree.joints):
-            if child.parent == j:
-                element.append(self.body(k))
+        self.carried(element, j)
         return element
 
     def base(self, world: ET.Element) -> None:
@@ -181,25 +95,15 @@ class _Writer:
         pinocchio reads only the first body.
         """
         origin = next((link for link in self.tree.links if _at_origin(link)), None)
-        if origin is None:
-            taken = (
-                "world",
-                *(j.link for j in self.tree.joints),
-                *(k.name for k in self.tree.links),
-            )
-            name = distinct_names([("", "base")], taken, str)[""]
-        else:
-            name = origin.name
+        taken = ["world", *(j.link for j in self.tree.joints), *(k.name for k in self.tree.links)]
+        name = origin.name if origin else distinct_names([("", "base")], taken, str)[""]
         element = ET.SubElement(world, "body", name=name)
         if origin is not None:
             self.shapes(element, name)
-        self.fixed(element, -1, origin)
-        for j, joint in enumerate(self.tree.joints):
-            if joint.parent == -1:
-                element.append(self.body(j))
+        self.carried(element, -1, origin)
 
-    def fixed(self, element: ET.Element, j: int, but: FixedLink | None = None) -> None:
-        """Write the links and sites that are fixed to the body of joint j."""
+    def carried(self, element: ET.Element, j: int, but: FixedLink | None = None) -> None:
+        """Write the links and sites that are fixed to the body of joint j, and the bodies beyond it."""
         for link in self.tree.links:
             if link is but:
                 continue
@@ -210,6 +114,9 @@ class _Writer:
                 self.shapes(element, link.name)
         for name, R, p in self.sites.get(j, []):
             ET.SubElement(element, "site", {"name": name} | _pose(R, p))
+        for k, child in enumerate(self.tree.joints):
+            if child.parent == j:
+                element.append(self.body(k))
 
     def shapes(self, element: ET.Element, link: str) -> None:
         """Write the geometry of a link; collision shapes are visible if the link has no visual
@@ -230,7 +137,7 @@ class _Writer:
     def shape(self, shape: Geometry) -> dict[str, str] | None:
         """Type and size of a shape; None for a mesh that is not available."""
         if shape.kind == "mesh":
-            own = {"scale": _text(shape.size)}
+            own = {"scale": exact(shape.size)}
 
             def taken(path: Path) -> bool:
                 if _reads_mesh(path, own, shape.collides):
@@ -242,16 +149,10 @@ class _Writer:
             if copied is None:
                 return None
             asset = tuple({"file": copied, **own}.items())
-            return {
-                "type": "mesh",
-                "mesh": self.assets.setdefault(asset, f"mesh_{len(self.assets)}"),
-            }
-        size = np.array(shape.size)
-        if shape.kind == "box":
-            size = 0.5 * size
-        elif shape.kind == "cylinder":
-            size = size * [1.0, 0.5]
-        return {"type": shape.kind, "size": _text(size)}
+            name = self.assets.setdefault(asset, f"mesh_{len(self.assets)}")
+            return {"type": "mesh", "mesh": name}
+        halves = {"box": 0.5, "cylinder": np.array([1.0, 0.5])}.get(shape.kind, 1.0)
+        return {"type": shape.kind, "size": exact(halves * np.array(shape.size))}
 
 
 def _reads_mesh(path: Path, attributes: Mapping[str, str], collides: bool) -> bool:
@@ -297,18 +198,18 @@ def mjcf_of(
     tree = tree_of(model)
     sites, equalities, tendons = ({}, [], []) if chain is None else _closures(chain)
     if chain is None:
-        equalities = [
-            _mimic(f.joint, f.leader, f.multiplier, f.offset)
-            for f in mimic_joints(model)
-            if f.leader in model.joint_names
-        ]
+        for f in mimic_joints(model):
+            if f.leader in model.joint_names:
+                law = f"{exact([f.offset, f.multiplier])} 0 0 0"
+                pair = {"joint1": f.joint, "joint2": f.leader, "polycoef": law}
+                equalities.append(ET.Element("joint", pair))
     pulls = _springs(tree, fields, sites, tendons)
     writer = _Writer(tree, fields, link_elements(model), meshes, sites)
     root = ET.Element("mujoco", model=tree.name)
     compiler = {"angle": "radian", "autolimits": "true"}
     folder = {} if meshes is None else {"meshdir": meshes.out.name}
     ET.SubElement(root, "compiler", compiler | folder)
-    ET.SubElement(root, "option", gravity=_text(tree.gravity), timestep=repr(TIMESTEP))
+    ET.SubElement(root, "option", gravity=exact(tree.gravity), timestep=repr(TIMESTEP))
     world = ET.Element("worldbody")
     writer.base(world)
     asset = ET.SubElement(root, "asset")
@@ -342,94 +243,6 @@ def write_mjcf(path: Path, text: str) -> Path:
     return path
 
 
-class MjcfReader:
-    """Drive torques by MuJoCo's inverse dynamics, without contacts, limits and loops.
-
-    Args:
-        path: Path of the MJCF file.
-        joint_names: Names of the n joints, in the order of the arrays; other joints are held at
-            zero.
-    """
-
-    def __init__(self, path: Path, joint_names: tuple[str, ...]) -> None:
-        self._model: Any = mujoco.MjModel.from_xml_path(str(path))
-        off = mujoco.mjtDisableBit
-        self._model.opt.disableflags |= int(
-            off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_EQUALITY
-        )
-        self._joints = [int(self._model.joint(name).dofadr[0]) for name in joint_names]
-        self._positions = [int(self._model.joint(name).qposadr[0]) for name in joint_names]
-
-    @property
-    def dry_friction(self) -> Array:
-        """Attribute `frictionloss` of the joints, shape (n,) [N m]."""
-        return np.array(self._model.dof_frictionloss[self._joints])
-
-    def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques along a motion, shapes (K, n) to (K, n) [N m]."""
-        return self._torques(self._model, q, v, a)
-
-    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques without dry friction, shape (K, n) [N m or N].
-
-        Args:
-            q: Positions, shape (K, n) [rad or m].
-            v: Velocities, shape (K, n) [rad/s or m/s].
-            a: Accelerations, shape (K, n) [rad/s^2 or m/s^2].
-        """
-        frictionless = copy.copy(self._model)
-        frictionless.dof_frictionloss[:] = 0.0
-        return self._torques(frictionless, q, v, a)
-
-    def _torques(self, model: Any, q: Array, v: Array, a: Array) -> Array:
-        data, out = mujoco.MjData(model), np.empty_like(np.asarray(q, dtype=float))
-        for k in range(len(out)):
-            data.qpos[self._positions] = q[k]
-            data.qvel[self._joints] = v[k]
-            data.qacc[self._joints] = a[k]
-            mujoco.mj_inverse(model, data)
-            mujoco.mj_fwdActuation(model, data)  # biases: there is no control
-            out[k] = (data.qfrc_inverse - data.qfrc_actuator)[self._joints]
-        return out
-
-
-class ChainReader:
-    """Drive torques of a closed chain: MuJoCo's torques of all joints, projected by virtual work.
-
-    Args:
-        path: Path of the MJCF file.
-        robot: Robot whose loops determine the motion of the passive joints.
-    """
-
-    def __init__(self, path: Path, robot: DrivenRobot) -> None:
-        self._robot, self._tree = robot, MjcfReader(path, robot.tree.joint_names)
-
-    @property
-    def dry_friction(self) -> Array:
-        """Attribute `frictionloss` of the driven joints, shape (n_a,) [N m]."""
-        return np.array(self._tree.dry_friction[self._robot.chain.actuated_columns])
-
-    def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques along a motion of the driven joints, shapes (K, n_a) to (K, n_a) [N
-        m].
-        """
-        moved = self._robot.motion(q, v, a)
-        tau = self._tree.torques(moved.q, moved.v, moved.a)
-        return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
-
-    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques without dry friction, shape (K, n_a) [N m or N].
-
-        Args:
-            q: Positions of the driven joints, shape (K, n_a) [rad or m].
-            v: Velocities of the driven joints, shape (K, n_a) [rad/s or m/s].
-            a: Accelerations of the driven joints, shape (K, n_a) [rad/s^2 or m/s^2].
-        """
-        moved = self._robot.motion(q, v, a)
-        tau = self._tree.smooth_torques(moved.q, moved.v, moved.a)
-        return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
-
-
 def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element]:
     """One actuator for each driven joint, in the order of the joints."""
     out = []
@@ -440,17 +253,17 @@ def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element
         names = {"name": joint.name, "joint": joint.name}
         if own.servo is not None:
             force = own.servo.force
-            limits = {"forcerange": _text([-force, force])} if np.isfinite(force) else {}
-            gains = {"kp": _text([own.servo.kp]), "kv": _text([own.servo.kv])}
+            limits = {"forcerange": exact([-force, force])} if np.isfinite(force) else {}
+            gains = {"kp": exact(own.servo.kp), "kv": exact(own.servo.kv)}
             kept = int(np.ceil(own.servo.delay / _SHORTEST))
-            late = {"delay": _text([own.servo.delay]), "nsample": str(kept)} if kept else {}
+            late = {"delay": exact(own.servo.delay), "nsample": str(kept)} if kept else {}
             out.append(ET.Element("position", names | gains | limits | late))
             continue
         bounded = 0.0 < joint.effort < np.inf
-        limits = {"ctrlrange": _text([-joint.effort, joint.effort])} if bounded else {}
+        limits = {"ctrlrange": exact([-joint.effort, joint.effort])} if bounded else {}
         at_joint = own.spring if own.spring is not None and own.spring.anchors is None else None
         stiffness, zero = (at_joint.stiffness, at_joint.zero) if at_joint else (0.0, 0.0)
-        line = _text([-own.offset + stiffness * zero, -stiffness])
+        line = exact([-own.offset + stiffness * zero, -stiffness])
         bias = {"biastype": "affine", "biasprm": f"{line} 0"}
         out.append(ET.Element("general", names | {"gainprm": "1"} | bias | limits))
     return out
@@ -470,7 +283,7 @@ def _springs(
     for j, joint in enumerate(tree.joints):
         own = fields.get(joint.name, JointFields())
         if not own.driven and own.offset:
-            bias = {"biastype": "affine", "biasprm": f"{_text([-own.offset])} 0 0"}
+            bias = {"biastype": "affine", "biasprm": f"{exact(-own.offset)} 0 0"}
             passive = {"name": f"{joint.name}:offset", "joint": joint.name, "gainprm": "0"}
             out.append(ET.Element("general", passive | bias))
         spring = own.spring
@@ -489,15 +302,9 @@ def _springs(
             ET.SubElement(tendon, "site", site=f"{name}:{end}")
         tendons.append(tendon)
         slack = spring.preload - spring.stiffness * abs(d1 - d2)
-        pull = {"biastype": "affine", "biasprm": f"{_text([-slack, -spring.stiffness])} 0"}
+        pull = {"biastype": "affine", "biasprm": f"{exact([-slack, -spring.stiffness])} 0"}
         out.append(ET.Element("general", {"name": name, "tendon": name, "gainprm": "0"} | pull))
     return out
-
-
-def _mimic(follower: str, leader: str, multiplier: float, offset: float) -> ET.Element:
-    return ET.Element(
-        "joint", joint1=follower, joint2=leader, polycoef=f"{_text([offset, multiplier])} 0 0 0"
-    )
 
 
 def _closures(
@@ -526,7 +333,7 @@ def _closures(
     for coupling in chain.couplings:
         law = ET.Element("fixed", name=coupling.name)
         for joint, factor in coupling.joints.items():
-            ET.SubElement(law, "joint", joint=joint, coef=_text([factor]))
+            ET.SubElement(law, "joint", joint=joint, coef=exact(factor))
         tendons.append(law)
         equalities.append(_tendon(coupling.name, coupling.offset))
     return sites, equalities, tendons
@@ -534,17 +341,12 @@ def _closures(
 
 def _tendon(name: str, excess: float) -> ET.Element:
     """Tendon whose length differs from that at position zero by a constant."""
-    return ET.Element("tendon", name=name, tendon1=name, polycoef=f"{_text([excess])} 0 0 0 0")
+    return ET.Element("tendon", name=name, tendon1=name, polycoef=f"{exact(excess)} 0 0 0 0")
 
 
 def _pose(R: Array, p: Array) -> dict[str, str]:
     quaternion = pin.Quaternion(np.asarray(R)).normalized()
     return {
-        "pos": _text(p),
-        "quat": _text([quaternion.w, quaternion.x, quaternion.y, quaternion.z]),
+        "pos": exact(p),
+        "quat": exact([quaternion.w, quaternion.x, quaternion.y, quaternion.z]),
     }
-
-
-def _text(values: Any) -> str:
-    """Numbers as text that is read back exactly, without negative zeros."""
-    return " ".join(repr(float(x) + 0.0) for x in np.ravel(values))

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from sysid_core.export.projection import Projection
+from sysid_core.export.tree import exact
 from sysid_core.robot import Array, RobotModel
 
 _TEXT = """\
@@ -91,6 +91,5 @@ def _quoted(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)  # YAML reads pairs of escapes as two characters
 
 
-def _row(values: Iterable[float]) -> str:
-    texts = (repr(float(x)).replace("inf", ".inf") for x in values)
-    return f"[{', '.join(texts)}]"
+def _row(values: Array) -> str:
+    return f"[{exact(values, ', ').replace('inf', '.inf')}]"

@@ -19,12 +19,18 @@ from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
 from sysid_core.export.projection import Projection
 from sysid_core.export.read_back import ReadTree
-from sysid_core.export.tree import Tree, TreeJoint, distinct_names, link_elements, tree_of
+from sysid_core.export.tree import (
+    FIXED_BASE,
+    Tree,
+    TreeJoint,
+    distinct_names,
+    exact,
+    link_elements,
+    tree_of,
+)
 from sysid_core.robot import INERTIA_ENTRIES, Array, RobotModel, mass_com_inertia_from_pi
 
 SDF_MESH_FORMATS = (".stl", ".obj", ".dae")
-# Gazebo takes no link without mass, even one that is fixed to the world.
-_BASE_MASS = 1.0  # [kg]; never moves
 
 
 def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
@@ -159,14 +165,9 @@ def _add(
     index = tree.addJoint(before, made, _se3(joint.find("pose")), name)
     inertial = bodies[child].find("inertial")
     assert inertial is not None
-    moments = {key: float(inertial.findtext(f"inertia/{key}", "0")) for key in INERTIA_ENTRIES}
-    inertia = np.array(
-        [
-            [moments["ixx"], moments["ixy"], moments["ixz"]],
-            [moments["ixy"], moments["iyy"], moments["iyz"]],
-            [moments["ixz"], moments["iyz"], moments["izz"]],
-        ]
-    )
+    inertia = np.zeros((3, 3))
+    for key, (i, j) in INERTIA_ENTRIES.items():
+        inertia[i, j] = inertia[j, i] = float(inertial.findtext(f"inertia/{key}", "0"))
     tree.inertias[index] = _se3(inertial.find("pose")).act(
         pin.Inertia(float(inertial.findtext("mass", "0")), np.zeros(3), inertia)
     )
@@ -189,7 +190,7 @@ def _floats(text: str) -> Array:
 def _base(model: ET.Element, name: str, joint_name: str) -> None:
     """Write the fixed link, and the joint that fixes it to the world."""
     link = ET.SubElement(model, "link", name=name)
-    link.append(_inertial(np.array([_BASE_MASS, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 1.0])))
+    link.append(_inertial(FIXED_BASE))
     joint = ET.SubElement(model, "joint", name=joint_name, type="fixed")
     ET.SubElement(joint, "parent").text = "world"
     ET.SubElement(joint, "child").text = name
@@ -205,28 +206,28 @@ def _joint(
     ET.SubElement(element, "parent").text = parent
     ET.SubElement(element, "child").text = child
     axis = ET.SubElement(element, "axis")
-    ET.SubElement(axis, "xyz").text = _text(joint.axis)
+    ET.SubElement(axis, "xyz").text = exact(joint.axis)
     limit = ET.SubElement(axis, "limit")
     if bounded:
-        ET.SubElement(limit, "lower").text = _text([joint.limits[0]])
-        ET.SubElement(limit, "upper").text = _text([joint.limits[1]])
+        ET.SubElement(limit, "lower").text = exact(joint.limits[0])
+        ET.SubElement(limit, "upper").text = exact(joint.limits[1])
     for key, value in (("effort", joint.effort), ("velocity", joint.velocity)):
         if 0.0 < value < np.inf:
-            ET.SubElement(limit, key).text = _text([value])
+            ET.SubElement(limit, key).text = exact(value)
     dynamics = ET.SubElement(axis, "dynamics")
-    ET.SubElement(dynamics, "damping").text = _text([viscous])
-    ET.SubElement(dynamics, "friction").text = _text([coulomb])
+    ET.SubElement(dynamics, "damping").text = exact(viscous)
+    ET.SubElement(dynamics, "friction").text = exact(coulomb)
     return element
 
 
 def _inertial(pi: Array) -> ET.Element:
     mass, com, inertia = mass_com_inertia_from_pi(pi)
     element = ET.Element("inertial")
-    ET.SubElement(element, "pose").text = f"{_text(com)} 0 0 0"
-    ET.SubElement(element, "mass").text = _text([mass])
+    ET.SubElement(element, "pose").text = f"{exact(com)} 0 0 0"
+    ET.SubElement(element, "mass").text = exact(mass)
     moments = ET.SubElement(element, "inertia")
     for key, (i, j) in INERTIA_ENTRIES.items():
-        ET.SubElement(moments, key).text = _text([inertia[i, j]])
+        ET.SubElement(moments, key).text = exact(inertia[i, j])
     return element
 
 
@@ -257,14 +258,14 @@ def _geometry(shape: Geometry, meshes: MeshFolder | None) -> ET.Element | None:
             return None
         mesh = ET.SubElement(element, "mesh")
         ET.SubElement(mesh, "uri").text = f"{meshes.out.name}/{copied}"
-        ET.SubElement(mesh, "scale").text = _text(shape.size)
+        ET.SubElement(mesh, "scale").text = exact(shape.size)
         return element
     inner = ET.SubElement(element, shape.kind)
     if shape.kind == "box":
-        ET.SubElement(inner, "size").text = _text(shape.size)
+        ET.SubElement(inner, "size").text = exact(shape.size)
     else:
         for key, value in zip(("radius", "length"), shape.size, strict=False):
-            ET.SubElement(inner, key).text = _text([value])
+            ET.SubElement(inner, key).text = exact(value)
     return element
 
 
@@ -272,10 +273,5 @@ def _pose(R: Array, p: Array, relative_to: str = "") -> ET.Element:
     quaternion = pin.Quaternion(np.asarray(R)).normalized()
     attributes = {"relative_to": relative_to} if relative_to else {}
     element = ET.Element("pose", attributes | {"rotation_format": "quat_xyzw"})
-    element.text = f"{_text(p)} {_text(quaternion.coeffs())}"
+    element.text = f"{exact(p)} {exact(quaternion.coeffs())}"
     return element
-
-
-def _text(values: object) -> str:
-    """Numbers as text that is read back exactly, without negative zeros."""
-    return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=float)))

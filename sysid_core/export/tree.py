@@ -6,6 +6,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -20,6 +21,8 @@ from sysid_core.robot import (
 )
 
 _LEAST = 1e-15  # [kg, kg m^2] mass and principal moments of a moving body, MuJoCo's mjMINVAL
+# Simulators take no link without mass, even one that is fixed to the world.
+FIXED_BASE = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,3 +199,8 @@ def link_elements(model: RobotModel) -> dict[str, ET.Element]:
     if not model.urdf_xml:
         return {}
     return {str(e.get("name")): e for e in ET.fromstring(model.urdf_xml).findall("link")}
+
+
+def exact(values: Any, separator: str = " ") -> str:
+    """Return numbers as text that is read back exactly, without negative zeros."""
+    return separator.join(repr(float(x) + 0.0) for x in np.ravel(values))

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import Identification
 from sysid_core.export.projection import Projection
 from sysid_core.export.read_back import ReadTree
+from sysid_core.export.tree import exact
 from sysid_core.robot import (
     INERTIA_ENTRIES,
     Array,
@@ -23,15 +23,8 @@ from sysid_core.robot import (
 )
 
 
-def identified_urdf(
-    model: RobotModel,
-    pi: ArrayLike,
-    *,
-    coulomb: Mapping[str, float] | None = None,
-    viscous: Mapping[str, float] | None = None,
-    remarks: Mapping[str, str] | None = None,
-) -> str:
-    """Return the URDF of the robot with other inertial parameters and joint friction.
+def urdf_of(robot: Projection, remarks: Mapping[str, str] | None = None) -> str:
+    """Return the URDF of the robot with the identified bodies and the projected friction.
 
     Links that are attached by fixed joints are part of the body that carries them. The whole
     inertia is written to the link of this body, and zero to the attached links, because without an
@@ -39,20 +32,14 @@ def identified_urdf(
     as fixed joints.
 
     Args:
-        model: Robot built from a URDF.
-        pi: Inertial parameters of the bodies, shape (n_bodies, 10), physically consistent.
-        coulomb: Coulomb friction `<dynamics friction>` by joint name [N m].
-        viscous: Viscous friction `<dynamics damping>` by joint name [N m s/rad].
+        robot: Robot with the terms that a URDF supports.
         remarks: Comments on the values, by link name.
-
-    Returns:
-        XML text.
 
     Raises:
         ModelError: The model has no URDF, or parameters are physically impossible.
     """
-    pi = np.asarray(pi, dtype=float).reshape(-1, 10)
-    _require_writable(model, pi)
+    model = robot.model
+    _require_writable(model)
     root = _root(model.urdf_xml)
     root.set("name", root.get("name") or "robot")  # required by Drake
     links = {link.get("name"): link for link in root.findall("link")}
@@ -64,7 +51,7 @@ def identified_urdf(
             continue  # fixed to the world: never moves
         for old in link.findall("inertial"):
             link.remove(old)
-        own = pi[body - 1] if name == model.body_names[body - 1] else np.zeros(10)
+        own = model.pi[body - 1] if name == model.body_names[body - 1] else np.zeros(10)
         link.insert(0, _inertial(own))
         remark = (remarks or {}).get(str(name))
         if remark and np.any(own):
@@ -78,8 +65,12 @@ def identified_urdf(
     for transmission in root.findall("transmission"):
         if any(joint.get("name") not in joints for joint in transmission.findall("joint")):
             root.remove(transmission)  # Drake refuses a file with one of an unknown joint
-    _set_dynamics(joints, "friction", coulomb or {})
-    _set_dynamics(joints, "damping", viscous or {})
+    for key, symbol in (("friction", "F_c"), ("damping", "F_v")):
+        for name, value in zip(model.joint_names, robot.of(symbol), strict=True):
+            element = joints[name].find("dynamics")
+            if element is None:
+                element = ET.SubElement(joints[name], "dynamics")
+            element.set(key, exact(value))
     return _text(root)
 
 
@@ -107,7 +98,7 @@ def _text(root: ET.Element) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _require_writable(model: RobotModel, pi: Array) -> None:
+def _require_writable(model: RobotModel) -> None:
     """Raise an error for a robot without URDF, and for parameters that are not physically
     consistent.
     """
@@ -116,36 +107,14 @@ def _require_writable(model: RobotModel, pi: Array) -> None:
             f"'{model.name}' wasn't built from a URDF: there is nothing to write back to.",
             remedy="Load the robot from its URDF.",
         )
-    if len(pi) != model.n_bodies:
-        raise ModelError(
-            f"{len(pi)} bodies were given, '{model.name}' has {model.n_bodies}.",
-            remedy="Give ten parameters for each moving body, in the model's order.",
-        )
-    bad = [
-        n for n, ok in zip(model.body_names, is_physically_consistent(pi), strict=True) if not ok
-    ]
+    consistent = is_physically_consistent(model.pi)
+    bad = [n for n, ok in zip(model.body_names, consistent, strict=True) if not ok]
     if bad:
         raise ModelError(
             f"The parameters of {bad} are not physically consistent, and simulators refuse them.",
             remedy="Identify with `--method lmi` or `--method entropic`.",
             bodies=bad,
         )
-
-
-def _set_dynamics(
-    joints: Mapping[str | None, ET.Element], key: str, values: Mapping[str, float]
-) -> None:
-    """Write one attribute of the joints' `<dynamics>`."""
-    for joint_name, value in values.items():
-        if joint_name not in joints:
-            raise ModelError(
-                f"The URDF has no joint '{joint_name}'.",
-                remedy="Write the values back to the URDF that the robot was identified with.",
-            )
-        element = joints[joint_name].find("dynamics")
-        if element is None:
-            element = ET.SubElement(joints[joint_name], "dynamics")
-        element.set(key, repr(float(value)))
 
 
 def _links_of_bodies(model: RobotModel) -> dict[str, int]:
@@ -176,8 +145,8 @@ def _fix(joint: ET.Element, position: float) -> None:
         xyz = xyz + R @ (position * along)
     else:
         R = R @ pin.exp3(position * along)
-    origin.set("xyz", " ".join(repr(float(x)) for x in xyz))
-    origin.set("rpy", " ".join(repr(float(x)) for x in pin.rpy.matrixToRpy(R)))
+    origin.set("xyz", exact(xyz))
+    origin.set("rpy", exact(pin.rpy.matrixToRpy(R)))
     joint.set("type", "fixed")
     for tag in ("axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"):
         for element in joint.findall(tag):
@@ -189,11 +158,9 @@ def _inertial(pi: Array) -> ET.Element:
         mass_com_inertia_from_pi(pi) if np.any(pi) else (0.0, np.zeros(3), np.zeros((3, 3)))
     )
     element = ET.Element("inertial")
-    ET.SubElement(element, "mass", value=repr(float(mass)))
-    ET.SubElement(
-        element, "origin", rpy="0 0 0", xyz=" ".join(repr(float(x)) for x in np.asarray(com))
-    )
-    moments = {key: repr(float(inertia[i, j])) for key, (i, j) in INERTIA_ENTRIES.items()}
+    ET.SubElement(element, "mass", value=exact(mass))
+    ET.SubElement(element, "origin", rpy="0 0 0", xyz=exact(com))
+    moments = {key: exact(inertia[i, j]) for key, (i, j) in INERTIA_ENTRIES.items()}
     ET.SubElement(element, "inertia", moments)
     return element
 
@@ -226,26 +193,6 @@ def remarks_on(result: Identification) -> dict[str, str]:
             )
         out[body] = f"{estimate.method}, about the link's frame; {'; '.join(parts)}"
     return out
-
-
-def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) -> str:
-    """Return the URDF of the robot with the identified bodies and the projected friction.
-
-    Args:
-        projection: Robot with the terms that a URDF supports.
-        remarks: Comments on the values, by link name.
-
-    Raises:
-        ModelError: The model has no URDF, or parameters are physically impossible.
-    """
-    names = projection.model.joint_names
-    return identified_urdf(
-        projection.model,
-        projection.model.pi,
-        coulomb=dict(zip(names, projection.of("F_c").tolist(), strict=True)),
-        viscous=dict(zip(names, projection.of("F_v").tolist(), strict=True)),
-        remarks=remarks,
-    )
 
 
 class UrdfReader(ReadTree):

@@ -21,10 +21,9 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.projection import Projection
 from sysid_core.export.read_back import ReadTree
-from sysid_core.export.tree import TreeJoint, distinct_names, tree_of
+from sysid_core.export.tree import FIXED_BASE, TreeJoint, distinct_names, exact, tree_of
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 
-_BASE_MASS = 1.0  # [kg] of the link that is fixed to the world: PhysX takes none without mass
 _DEGREES = 180.0 / np.pi
 
 
@@ -49,11 +48,7 @@ def usd_of(robot: Projection) -> str:
         f'(\n    defaultPrim = "{names[""]}"\n    metersPerUnit = 1\n    kilogramsPerUnit = 1'
         '\n    upAxis = "Z"\n)',
         f'def Xform "{names[""]}" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])\n{{',
-        *_body(
-            "fixed_base",
-            np.array([_BASE_MASS, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 1.0]),
-            pin.SE3.Identity(),
-        ),
+        *_body("fixed_base", FIXED_BASE, pin.SE3.Identity()),
         f'def PhysicsFixedJoint "to_world"\n{{\n    rel physics:body1 = <{root}/fixed_base>\n}}',
     ]
     columns = (robot.of(symbol).tolist() for symbol in ("I_a", "F_c", "F_v"))
@@ -68,27 +63,36 @@ def usd_of(robot: Projection) -> str:
     return "\n".join([*out, "}"]) + "\n"
 
 
-def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
+def actuators_of(
+    robot: Projection, stiffness: Array | None = None, force: Array | None = None
+) -> dict[str, dict[str, float]]:
     """Return the fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD),
     SI units.
 
-    Limits are omitted, because their fields have different names in different versions of Isaac
-    Lab; Isaac Lab then uses the limits in the USD file.
+    Limits of arms are omitted; Isaac Lab then uses those in the USD file. The gain `damping` is
+    zero, because the viscous friction is that of the joint.
+
+    Args:
+        robot: Robot with the terms that PhysX supports.
+        stiffness: Stiffness of each joint's position servo, shape (n,) [N m/rad]; None: no servos.
+        force: Largest torque of the servos, shape (n,) [N m]; None, or infinite: no limit.
     """
-    names, tree = prim_names(robot.model), tree_of(robot.model)
-    columns = (robot.of(symbol).tolist() for symbol in ("I_a", "F_c", "F_v"))
+    model, zero = robot.model, np.zeros(robot.model.nv)
+    columns = {
+        "stiffness": zero if stiffness is None else stiffness,
+        "damping": zero,
+        "armature": robot.of("I_a"),
+        "friction": robot.of("F_c"),
+        "dynamic_friction": robot.of("F_c"),
+        "viscous_friction": robot.of("F_v"),
+        "effort_limit_sim": zero + np.inf if force is None else force,
+    }
+    names = prim_names(model)
     return {
-        names[f"joint {joint.name}"]: {
-            "stiffness": 0.0,
-            "damping": 0.0,
-            "armature": armature,
-            "friction": dry,
-            "dynamic_friction": dry,
-            "viscous_friction": viscous,
+        names[f"joint {joint}"]: {
+            key: float(column[j]) for key, column in columns.items() if np.isfinite(column[j])
         }
-        for joint, (armature, dry, viscous) in zip(
-            tree.joints, zip(*columns, strict=True), strict=True
-        )
+        for j, joint in enumerate(model.joint_names)
     }
 
 
@@ -173,7 +177,7 @@ def _body(name: str, pi: Array, at: pin.SE3) -> list[str]:
         axes[:, 0] *= -1.0
     return [
         f'def Xform "{name}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n{{',
-        f"    float physics:mass = {_number(float(mass))}",
+        f"    float physics:mass = {exact(mass)}",
         f"    point3f physics:centerOfMass = {_tuple(com)}",
         f"    float3 physics:diagonalInertia = {_tuple(moments)}",
         f"    quatf physics:principalAxes = {_quaternion(axes)}",
@@ -204,22 +208,22 @@ def _joint(
         f"    quatf physics:localRot0 = {_quaternion(joint.R @ turned)}",
         "    point3f physics:localPos1 = (0, 0, 0)",
         f"    quatf physics:localRot1 = {_quaternion(turned)}",
-        f"    float {prefix}:armature = {_number(armature)}",
-        f"    float {prefix}:staticFrictionEffort = {_number(coulomb)}",
-        f"    float {prefix}:dynamicFrictionEffort = {_number(coulomb)}",
-        f"    float {prefix}:viscousFrictionCoefficient = {_number(viscous / unit)}",
+        f"    float {prefix}:armature = {exact(armature)}",
+        f"    float {prefix}:staticFrictionEffort = {exact(coulomb)}",
+        f"    float {prefix}:dynamicFrictionEffort = {exact(coulomb)}",
+        f"    float {prefix}:viscousFrictionCoefficient = {exact(viscous / unit)}",
         f"    float drive:{axis}:physics:stiffness = 0",
         f"    float drive:{axis}:physics:damping = 0",
     ]
     if bounded:
         lines += [
-            f"    float physics:lowerLimit = {_number(lower * unit)}",
-            f"    float physics:upperLimit = {_number(upper * unit)}",
+            f"    float physics:lowerLimit = {exact(lower * unit)}",
+            f"    float physics:upperLimit = {exact(upper * unit)}",
         ]
     if 0.0 < joint.effort < np.inf:
-        lines.append(f"    float drive:{axis}:physics:maxForce = {_number(joint.effort)}")
+        lines.append(f"    float drive:{axis}:physics:maxForce = {exact(joint.effort)}")
     if 0.0 < joint.velocity < np.inf:
-        lines.append(f"    float {prefix}:maxJointVelocity = {_number(joint.velocity * unit)}")
+        lines.append(f"    float {prefix}:maxJointVelocity = {exact(joint.velocity * unit)}")
     return [*lines, "}"]
 
 
@@ -257,8 +261,4 @@ def _quaternion(R: Array) -> str:
 
 
 def _tuple(values: Any) -> str:
-    return f"({', '.join(_number(x) for x in np.ravel(values))})"
-
-
-def _number(value: float) -> str:
-    return repr(float(value) + 0.0)
+    return f"({exact(values, ', ')})"

@@ -221,7 +221,7 @@ def _servos(folder: Path, data: Path | None) -> tuple[RobotModel, _Judge]:
     servos = load_servos(folder)
 
     def judge(target: Target, file: Path, proof: _ProofFile) -> _Judged:
-        found = servo_differences(servos, file, proof.states, proof.seed)
+        found = servo_differences(servos, target, file, proof.states, proof.seed)
         if proof.exports[0].errors is None:
             return *found, math.nan, math.nan
         errors = servo_errors(folder, file, data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of identified servos to MuJoCo, with a proof of its accuracy."""
+"""Export of identified servos to MuJoCo, Isaac Lab and C, with a proof of its accuracy."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import numpy as np
 
 from sysid_core.errors import SysIdError
 from sysid_core.export import (
-    PROOF_SCHEMA,
     SEED,
     STATES,
-    MjcfReader,
     Projection,
     Target,
+    actuators_of,
+    hashed,
     largest_differences,
+    proof_of,
+    reader_of,
+    write_c,
     write_mjcf,
 )
-from sysid_core.files import hash_of, write_json
+from sysid_core.files import write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.servos import (
@@ -55,10 +58,11 @@ class ServoErrors:
 
 @dataclass(frozen=True)
 class ExportedServos:
-    """Exported MJCF of a servo robot.
+    """Exported servo robot.
 
     Attributes:
-        file: MJCF file.
+        file: MJCF file or C source.
+        actuators: Values of the actuators for Isaac Lab.
         proof: Proof, which `sysid verify` repeats.
         differences: Largest torque difference between servos and file, by joint name [N m].
         tolerance: Largest torque difference that rounding explains [N m].
@@ -67,6 +71,7 @@ class ExportedServos:
     """
 
     file: Path
+    actuators: Path
     proof: Path
     differences: Mapping[str, float]
     tolerance: float
@@ -122,21 +127,26 @@ def _driven(model: ServoModel, assumed: Mapping[str, float]) -> _Driven:
 
 
 def servo_differences(
-    model: ServoModel, file: Path, states: int = STATES, seed: int = SEED
+    model: ServoModel, target: Target, file: Path, states: int = STATES, seed: int = SEED
 ) -> tuple[dict[str, float], float]:
     """Return the torque differences between servos and exported file by joint, and the difference
     that rounding explains [N m].
 
     Args:
         model: Identified servos.
-        file: Exported MJCF file.
+        target: Format of the file: MJCF; or C, with the torques that the servos must produce.
+        file: Exported file.
         states: Number of random states.
         seed: Seed of the random states.
     """
-    driven = _driven(model, servo_mjcf(model).assumed)
-    reader = MjcfReader(file, model.robot.joint_names)
-    differences, torque = largest_differences(reader, driven, whole=False, states=states, seed=seed)
-    return differences, Target.MJCF.tolerance(torque)
+    robot: Projection = _driven(model, servo_mjcf(model).assumed)
+    if target.holds_all:
+        robot = Projection(robot.model, robot.friction, robot.values)
+    reader = reader_of(target, file, robot)
+    differences, torque = largest_differences(
+        reader, robot, whole=target.holds_all, states=states, seed=seed
+    )
+    return differences, target.tolerance(torque)
 
 
 def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErrors:
@@ -164,47 +174,51 @@ def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErr
 def export_servos(
     folder: Path, file: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> ExportedServos:
-    """Export identified servos as MJCF with position actuators, with a proof beside the file.
+    """Export identified servos, with a proof beside the file.
 
     Args:
         folder: Result folder of `sysid servos identify`.
-        file: MJCF file to write; the proof gets the same name with the ending `.proof.json`.
+        file: File to write: C code of the torques if it ends in `.c`, otherwise MJCF with position
+            actuators. The actuators for Isaac Lab and the proof have the same name with the endings
+            `_actuators.yaml` and `.proof.json`.
         data: Folder to search for recordings that are not at their stored path; None: none.
         progress: Function called with each step.
 
     Raises:
-        SysIdError: The folder contains no servos, or MJCF cannot represent the robot.
+        SysIdError: The folder contains no servos, or the format cannot represent the robot.
     """
     progress(Step.WRITING)
     folder = folder.parent if folder.is_file() else folder
+    target = Target.C if file.suffix == ".c" else Target.MJCF
     model = load_servos(folder)
     made = servo_mjcf(model)
-    write_mjcf(file, made.text)
+    driven = _driven(model, made.assumed)
+    actuators = file.with_name(f"{file.stem}_actuators.yaml")
+    files = [file, actuators]
+    if target is Target.C:
+        files.append(write_c(file.parent, driven, file.stem)[0])
+    else:
+        write_mjcf(file, made.text)
+    values = actuators_of(driven, driven.stiffness, driven.force)
+    known = {servo.joint: servo.values.get(Term.DELAY, 0.0) for servo in model.servos}
+    late = (known.get(joint, 0.0) for joint in model.robot.joint_names)
+    delays = dict(zip(values, late, strict=True))
+    write_yaml(actuators, {"actuators": values, "delays": delays})
     progress(Step.PREDICTING)
-    differences, tolerance = servo_differences(model, file)
+    differences, tolerance = servo_differences(model, target, file)
     errors, sentences = None, made.sentences
     try:
-        errors = servo_errors(folder, file, data)
+        errors = servo_errors(folder, file, data) if target is Target.MJCF else None
     except SysIdError as err:
         sentences = (*sentences, f"The position errors are not stated: {err}")
     proof = file.with_suffix(".proof.json")
     exported = {
-        "target": Target.MJCF.value,
-        "files": [{"path": file.name, "sha256": hash_of(file)}],
+        "target": target.value,
+        "files": [hashed(one, file.parent) for one in files],
         "tolerance": tolerance,
         "largest_difference": differences,
         "errors": None if errors is None else asdict(errors),
         "losses": list(made.sentences),
     }
-    content = {
-        "schema": PROOF_SCHEMA,
-        "robot": model.robot.name,
-        "urdf_hash": model.robot.urdf_hash,
-        "result": str(folder.resolve()),
-        "model": {"path": SERVOS, "sha256": hash_of(folder / SERVOS)},
-        "states": STATES,
-        "seed": SEED,
-        "exports": [exported],
-    }
-    write_json(proof, content)
-    return ExportedServos(file, proof, differences, tolerance, errors, sentences)
+    write_json(proof, proof_of(model.robot, folder, SERVOS, [exported]))
+    return ExportedServos(file, actuators, proof, differences, tolerance, errors, sentences)

@@ -10,7 +10,8 @@ import pytest
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
-from sysid_core.export.c_code import CReader, c_of, c_prefix, write_c
+from sysid_core.export.c_code import c_of, c_prefix, write_c
+from sysid_core.export.c_reader import CReader
 from sysid_core.export.projection import Projection
 from sysid_core.robot import (
     DriveTrain,
@@ -78,17 +79,19 @@ def test_code_of_random_trees_has_pinocchios_rigid_bodies(seed, tmp_path):
     still = np.zeros_like(q)
     rigid = model.inverse_dynamics(q, v, a)
     assert code.torques(q, v, a) == pytest.approx(rigid, abs=1e-9)
-    assert code.rigid_torques(q, v, a) == pytest.approx(rigid, abs=1e-9)
-    assert code.gravity(q) == pytest.approx(model.inverse_dynamics(q, still, still), abs=1e-9)
-    Y = model.torque_regressor(q, v, a)
-    assert code.regressor(q, v, a) == pytest.approx(
-        np.asarray(Y).reshape(20, model.nv, -1), abs=1e-9
+    assert code.along("rigid_torques", q, v, a) == pytest.approx(rigid, abs=1e-9)
+    assert code.along("gravity", q) == pytest.approx(
+        model.inverse_dynamics(q, still, still), abs=1e-9
     )
+    Y = model.torque_regressor(q, v, a)
+    rows = code.along("regressor", q, v, a, size=10 * model.nv**2)
+    assert rows == pytest.approx(np.asarray(Y).reshape(20, -1), abs=1e-9)
     data = model.pin_model.createData()
+    mass_matrices = code.along("mass_matrix", q, size=model.nv**2)
     for k, posture in enumerate(model.configuration(q)):
         M = pin.crba(model.pin_model, data, posture)
         M = np.triu(M) + np.triu(M, 1).T
-        assert code.mass_matrix(q)[k] == pytest.approx(M, abs=1e-9)
+        assert mass_matrices[k] == pytest.approx(M.ravel(), abs=1e-9)
 
 
 def test_names_that_c_cannot_have_are_replaced_or_refused(rng, tmp_path):

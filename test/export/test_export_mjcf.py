@@ -21,9 +21,11 @@ from sysid_core.export.files import (
     write_target,
 )
 from sysid_core.export.geometry import MeshFolder
-from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, chain_fields, joint_fields
+from sysid_core.export.joint_fields import chain_fields, joint_fields
+from sysid_core.export.mjcf import MESH_FORMATS
+from sysid_core.export.mjcf_reader import MjcfReader
 from sysid_core.export.projection import Projection, projections
-from sysid_core.export.urdf import identified_urdf
+from sysid_core.export.urdf import urdf_of
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
@@ -240,7 +242,11 @@ def test_locked_joints_are_a_stated_loss_of_every_file(target):
     losses = {loss.code: loss.names for loss in losses_of(follower, target, None)}
     assert losses[LossCode.MIMIC] == ("panda_finger_joint2",)
     if target is Target.URDF:
-        assert "<mimic" not in identified_urdf(follower, follower.pi)
+        assert "<mimic" not in urdf_of(
+            Projection(
+                follower, FrictionModel(DriveTrain.direct(follower.joint_names), ()), np.zeros(0)
+            )
+        )
 
 
 def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):

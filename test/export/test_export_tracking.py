@@ -12,7 +12,8 @@ from exported_arm import TRUTH, USUAL, identified
 from two_joint_arm import swing
 
 from sysid_core.export import JointFields, mjcf_of
-from sysid_core.export.c_code import CReader, write_c
+from sysid_core.export.c_code import write_c
+from sysid_core.export.c_reader import CReader
 from sysid_core.export.projection import inside
 
 STIFFNESS, DAMPING = np.array([40.0, 15.0]), np.array([6.0, 2.0])  # [N m/rad], [N m s/rad]

@@ -10,8 +10,9 @@ import pytest
 from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
-from sysid_core.export.urdf import identified_urdf
-from sysid_core.robot import RobotModel, example_robots
+from sysid_core.export.projection import Projection
+from sysid_core.export.urdf import urdf_of
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, example_robots
 
 ROBOTS = [name for name in ("xarm7", "panda", "ur5", "kinova") if name in example_robots()]
 
@@ -25,12 +26,20 @@ def other_pi(model: RobotModel, rng: np.random.Generator) -> np.ndarray:
     )
 
 
+def written(model: RobotModel, pi: np.ndarray, friction: float = 0.0, **more: object) -> str:
+    """URDF with other bodies, and with as much Coulomb and half as much viscous friction."""
+    terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
+    drives = FrictionModel(DriveTrain.direct(model.joint_names), terms)
+    values = [friction if name.endswith(".F_c") else 0.5 * friction for name in drives.names]
+    return urdf_of(Projection(model.with_pi(pi), drives, np.array(values)), **more)
+
+
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_written_urdf_gives_the_same_torques(name, rng, tmp_path):
     model = RobotModel.from_urdf(name)
     pi = other_pi(model, rng)
     path = tmp_path / "robot.urdf"
-    path.write_text(identified_urdf(model, pi), encoding="utf-8")
+    path.write_text(written(model, pi), encoding="utf-8")
     again = RobotModel.from_urdf(path)
     q, v, a = rng.normal(size=(3, 20, model.nv))
     tau = model.with_pi(pi).inverse_dynamics(q, v, a)
@@ -42,7 +51,7 @@ def test_a_written_urdf_gives_the_same_torques(name, rng, tmp_path):
 def test_shapes_of_fixed_links_weigh_nothing_in_mujoco(rng):
     model = RobotModel.from_urdf("ur5")  # its flange is a fixed link with a box
     pi = other_pi(model, rng)
-    root = ET.fromstring(identified_urdf(model, pi))
+    root = ET.fromstring(written(model, pi))
     for link in root.findall("link"):
         for shape in (*link.findall("visual"), *link.findall("collision")):
             if shape.find("geometry/mesh") is not None:
@@ -56,19 +65,16 @@ def test_a_transmission_of_a_joint_that_does_not_exist_is_left_out(rng):
     part = '<transmission name="{0}"><joint name="{0}"/></transmission>'
     both = part.format("j1") + part.format("nowhere") + "</robot>"
     model = RobotModel.from_urdf(URDF.replace("</robot>", both))
-    root = ET.fromstring(identified_urdf(model, other_pi(model, rng)))
+    root = ET.fromstring(written(model, other_pi(model, rng)))
     assert [one.get("name") for one in root.findall("transmission")] == ["j1"]
 
 
 def test_friction_goes_to_the_joints_dynamics(rng):
     model = RobotModel.from_urdf(ROBOTS[0])
-    joint = model.joint_names[1]
-    xml = identified_urdf(model, other_pi(model, rng), coulomb={joint: 1.5}, viscous={joint: 2.5})
+    xml = written(model, other_pi(model, rng), friction=5.0)
     again = RobotModel.from_urdf(xml)
-    assert again.pin_model.damping[1] == pytest.approx(2.5)
-    assert again.pin_model.friction[1] == pytest.approx(1.5)
-    with pytest.raises(ModelError, match="no joint 'elbow9'"):
-        identified_urdf(model, other_pi(model, rng), coulomb={"elbow9": 1.0})
+    assert again.pin_model.damping == pytest.approx(np.full(model.nv, 2.5))
+    assert again.pin_model.friction == pytest.approx(np.full(model.nv, 5.0))
 
 
 def test_what_no_body_can_have_is_not_written(rng):
@@ -76,9 +82,9 @@ def test_what_no_body_can_have_is_not_written(rng):
     pi = other_pi(model, rng)
     pi[2, 0] = -1.0
     with pytest.raises(ModelError, match=model.body_names[2]):
-        identified_urdf(model, pi)
-    with pytest.raises(ModelError, match="bodies were given"):
-        identified_urdf(model, pi[:2])
+        written(model, pi)
+    with pytest.raises(ModelError, match="of shape"):
+        written(model, pi[:2])
 
 
 @pytest.mark.skipif("panda" not in ROBOTS, reason="example-robot-data isn't installed")
@@ -94,7 +100,7 @@ def test_locked_joints_become_fixed_ones_where_they_are(rng):
     q[:, :6], v[:, :6], a[:, :6] = rng.normal(size=(3, 20, 6))
     tau = whole.inverse_dynamics(q, v, a)[:, :6]
     assert model.inverse_dynamics(q[:, :6], v[:, :6], a[:, :6]) == pytest.approx(tau)
-    again = RobotModel.from_urdf(identified_urdf(model, model.pi))
+    again = RobotModel.from_urdf(written(model, model.pi))
     assert again.joint_names == whole.joint_names[:6]
     assert again.inverse_dynamics(q[:, :6], v[:, :6], a[:, :6]) == pytest.approx(tau)
 
@@ -131,6 +137,6 @@ def test_xacro_is_told_from_urdf(tmp_path):
 def test_links_say_in_a_comment_where_their_values_come_from(rng):
     model = RobotModel.from_urdf(ROBOTS[0])
     body = model.body_names[1]
-    xml = identified_urdf(model, other_pi(model, rng), remarks={body: "lmi: mx -- measured"})
+    xml = written(model, other_pi(model, rng), remarks={body: "lmi: mx -- measured"})
     assert "<!-- lmi: mx - measured -->" in xml
     assert RobotModel.from_urdf(xml).joint_names == model.joint_names

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 import yaml
 from two_joint_arm import call
 
 from sysid_core.errors import EstimationError, ModelError, SignalError
-from sysid_core.export import write_mjcf
+from sysid_core.export import Target, write_mjcf
+from sysid_core.export.c_reader import CReader
 from sysid_core.report import moving_robot
 from sysid_core.robot import load_robot
 from sysid_core.servos import (
@@ -144,7 +147,44 @@ def test_a_file_with_a_wrong_term_has_other_torques(tmp_path: Path, wrong: str) 
         count=1,
     )
     path = write_mjcf(tmp_path / "arm.xml", changed)
-    assert changed != text and max(servo_differences(model, path, 100)[0].values()) > 1e-3
+    assert (
+        changed != text and max(servo_differences(model, Target.MJCF, path, 100)[0].values()) > 1e-3
+    )
+
+
+def test_actuators_for_isaac_lab_are_those_of_the_mjcf(tmp_path: Path) -> None:
+    plant = mujoco.MjModel.from_xml_path(str(written_arm(tmp_path)))
+    made = yaml.safe_load((tmp_path / "arm_actuators.yaml").read_text())
+    assert made["delays"] == dict.fromkeys(JOINTS, SERVO[Term.DELAY])
+    for joint, row in made["actuators"].items():
+        dof, drive = plant.joint(joint).dofadr[0], plant.actuator(joint)
+        assert row["stiffness"] == pytest.approx(drive.gainprm[0], rel=1e-12)
+        assert row["effort_limit_sim"] == pytest.approx(drive.forcerange[1], rel=1e-12)
+        assert row["armature"] == pytest.approx(plant.dof_armature[dof], rel=1e-12)
+        assert row["friction"] == row["dynamic_friction"]
+        assert row["friction"] == pytest.approx(plant.dof_frictionloss[dof], rel=1e-12)
+        assert row["viscous_friction"] == pytest.approx(plant.dof_damping[dof], rel=1e-12)
+        assert row["damping"] == 0.0
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_commands_with_the_torques_of_the_c_code_lead_servos_along_a_motion(tmp_path: Path) -> None:
+    written_arm(tmp_path)
+    status, output = call("servos", "export", tmp_path, "--out", tmp_path / "arm.c")
+    assert status == 0 and "arm_actuators.yaml" in output
+    assert call("verify", tmp_path / "arm.proof.json")[0] == 0
+    values = yaml.safe_load((tmp_path / "arm_actuators.yaml").read_text())["actuators"]
+    K = np.array([values[joint]["stiffness"] for joint in JOINTS])
+    t = np.arange(0.0, 10.0, 0.01)
+    w = 2 * np.pi * np.array([0.3, 0.5])
+    q, v = 0.4 * np.sin(w * t[:, None]), 0.4 * w * np.cos(w * t[:, None])
+    target = q + CReader(tmp_path / "arm.c", 2, 2).torques(q, v, -(w**2) * q) / K
+
+    def missed(target: np.ndarray) -> float:
+        off = model_of().simulate(t, target, t, q[0])[100:] - q[97:-3]  # after a delay of 30 ms
+        return float(np.sqrt(np.mean(off**2)))
+
+    assert missed(target) < 0.1 * missed(q)
 
 
 def test_friction_of_loads_and_of_rest_is_held_by_a_constant() -> None:
