@@ -120,7 +120,7 @@ def test_a_robot_at_rest_stays_finite_for_long() -> None:
 def test_deviations_are_true_from_the_start_over_gaps_and_noise_levels(
     rng: np.random.Generator, rate_hz: int, noise: float
 ) -> None:
-    """Normalised squares of q, v and a; `benchmarks/signals/live_nees.py` has the whole table."""
+    """Normalised squares of q, v and a; docs/evidence/signals.md has the whole range."""
     t = np.arange(0.0, 4.0, 1.0 / rate_hz)
     t = t[(t < 2.0) | (t > 2.3)]  # a gap of 0.3 s
     w = np.array([1.3, 2.1, 2.9])
