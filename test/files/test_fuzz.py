@@ -25,9 +25,8 @@ from mcap.writer import CompressionType, Writer
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import MotionLimits, Trajectory, limits_text, read_limits
-from sysid_core.robot import RobotModel, Rotor
+from sysid_core.robot import RobotModel, Rotor, reference_robots
 from sysid_core.robot.loops import load_closed_chain
-from sysid_core.robot.reference import load_dh_robot, reference_robots
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, read_table
 from sysid_core.signals.bags import open_bag
@@ -80,7 +79,6 @@ LOOPS = {
     **yaml.safe_load(reference_robots()["own-leg"].with_suffix(".yaml").read_text()),
     "urdf": str(reference_robots()["own-leg"]),
 }
-TABLE = yaml.safe_load(reference_robots()["stanford"].read_text())
 ROTORS = {"rotors": [{"joint": "elbow_joint", "ratio": 100, "axis": [0, 0, 1]}]}
 LIMITS = yaml.safe_load(limits_text(MotionLimits.from_model(MODEL, tcp_frame="tool0")))
 
@@ -111,10 +109,6 @@ def rotors_of(path: Path) -> None:
     finite([rotor.ratio for rotor in Rotor.load(path)])
 
 
-def robot_table_of(path: Path) -> None:
-    finite(load_dh_robot(path).pi)
-
-
 def calibration_of(path: Path) -> None:
     found = SensorCalibration.load(path)
     finite(found.bias, found.covariance, found.tool_pi)
@@ -128,7 +122,6 @@ MAPPINGS: dict[str, tuple[dict[str, Any], Callable[[Path], None]]] = {
     "calibration": (CALIBRATION, calibration_of),
     "shape": (SHAPE, shape_of),
     "loops": (LOOPS, chain_of),
-    "robot table": (TABLE, robot_table_of),
     "rotors": (ROTORS, rotors_of),
     "limits": (LIMITS, limits_of),
 }

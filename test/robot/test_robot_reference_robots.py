@@ -6,8 +6,7 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import load_robot, reference_rotors
-from sysid_core.robot.reference import load_dh_robot, reference_robots
+from sysid_core.robot import load_robot, reference_robots, reference_rotors
 
 
 def modified_dh(alpha, a, d, theta):
@@ -54,42 +53,6 @@ def test_prismatic_joints_slide_along_z(rng):
         @ modified_dh(0, 0, 0, q[3])
     )
     np.testing.assert_allclose(end_pose(load_robot("scara"), q), T, atol=1e-12)
-
-
-def test_masses_of_a_table_arrive_in_the_model(tmp_path):
-    path = tmp_path / "arm.yaml"
-    path.write_text(
-        "name: arm\ngravity: [0, 0, 0]\njoints:\n"
-        "- {type: R, mass: 2.0, com: [0.1, 0, 0], inertia: [0.01, 0.02, 0.03]}\n"
-        "- {name: slide, type: P, alpha: 1.5707963267948966, d: 0.3, mass: 1.0,"
-        " inertia: {xx: 0.1, yy: 0.1, zz: 0.1, xy: 0.01}, lower: -0.2, upper: 0.4}\n"
-        "- {type: R, parent: joint1, a: 0.2}\n"
-    )
-    model = load_dh_robot(path)
-
-    np.testing.assert_allclose(
-        model.pi[0], [2, 0.2, 0, 0, 0.01, 0, 0.02 + 0.02, 0, 0, 0.03 + 0.02], atol=1e-15
-    )
-    assert set(model.body_names) == {"link1", "slide_link", "link3"}
-    assert list(model.pin_model.parents)[2:] == [1, 1]
-    assert model.position_limits[1][model.joint_names.index("slide")] == 0.4
-    assert not model.gravity.any()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("joints: [{type: R}]", "name"),
-        ("{name: x, joints: [{type: S}]}", r"`joints\[0\].type` is 'S'"),
-        ("{name: x, joints: [{type: R, r: 1}]}", "unknown key 'r'"),
-        ("{name: x, joints: [{type: R, parent: y}]}", "parent 'y'"),
-    ],
-)
-def test_bad_table_is_refused(tmp_path, text, message):
-    path = tmp_path / "bad.yaml"
-    path.write_text(text)
-    with pytest.raises(ModelError, match=message):
-        load_dh_robot(path)
 
 
 @pytest.mark.parametrize("name", reference_robots())

@@ -356,8 +356,7 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
 def _reference_loops() -> dict[str, Path]:
     """Reference robots that consist of a URDF and a loops file."""
     files = {name: path.with_suffix(".yaml") for name, path in reference_robots().items()}
-    urdfs = {name for name, path in reference_robots().items() if path.suffix == ".urdf"}
-    return {name: path for name, path in files.items() if name in urdfs and path.is_file()}
+    return {name: path for name, path in files.items() if path.is_file()}
 
 
 def _load_model(text: str, file: LoopsFile) -> RobotModel:
