@@ -769,6 +769,23 @@ TEXTS: Mapping[str, Text] = {
         "Parameters from the prior",
         "{count} of the ten payload parameters are determined mainly by the prior.",
     ),
+    "force-unit-assumed": Text(
+        "Assumed unit of force",
+        "The result holds if the wrench is in N and N m: no column's name tells its unit. If the forces are in"
+        " kgf, the mass is 9.8 times as large, in lbf 4.4 times.",
+        "Give --wrench-units, such as 'N, N m' or 'kgf, kgf cm', or write the units into the names: 'fx [N]'.",
+        "No motion reveals the unit of force. Names of ROS messages and of RTDE imply N.",
+        "payload_identification.md",
+    ),
+    "load-far": Text(
+        "Distant centre of mass",
+        "Taken in N and N m, the wrench is that of a load whose centre of mass is {distance:.2g} m from the"
+        " sensor.",
+        "Check the units of force and torque (--wrench-units).",
+        "According to the ratio of torques to forces, the centre of mass is more than 0.5 m from the sensor."
+        " Usually the torques are in N mm or N cm, or the forces in kgf or daN.",
+        "payload_identification.md",
+    ),
     "force-unit-unseen": Text(
         "Unit of force",
         "The unit of force could not be checked: a wrong unit (kgf or lbf instead of N) scales mass and moments equally, and no motion reveals it.",

@@ -20,7 +20,7 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
-    """Return a chart of the measured wrench (without bias), the predicted wrench and the residual,
+    """Return a chart of the wrench of the estimate, the predicted wrench and the residual,
     per axis.
     """
     predicted = data.regressor @ np.asarray(pi, dtype=float)

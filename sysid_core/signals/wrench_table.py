@@ -29,12 +29,26 @@ from sysid_core.signals.recording import JointStream, Mark, Recording, Stamps, W
 TABLE_ENDINGS = (".csv", ".txt", ".tsv", *ARRAY_ENDINGS)
 _FILE = FileKind("table", "Give a CSV, NPZ, Parquet or MAT file.", SignalError)
 _COMMANDED = re.compile(r"target|desired|command|cmd|setpoint|reference|_des\b|^des_", re.I)
-_FACTORS = {
-    "mm": 1e-3, "cm": 1e-2, "deg": np.pi / 180.0, "degrees": np.pi / 180.0, "°": np.pi / 180.0,
-    "kn": 1e3, "mn": 1e-3, "mnm": 1e-3, "nmm": 1e-3, "ncm": 1e-2, "kgf": 9.80665, "lbf": 4.4482216,
+_LENGTHS = {"": 1.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "in": 0.0254, "ft": 0.3048}
+_FORCES = {
+    "n": 1.0, "kn": 1e3, "dan": 10.0, "mn": 1e-3, "kgf": 9.80665, "kg": 9.80665, "kp": 9.80665, "gf": 9.80665e-3,
+    "lbf": 4.4482216, "lb": 4.4482216, "ozf": 0.27801385, "oz": 0.27801385,
 }  # fmt: skip
+_PAIRS = [(f, x, a * b) for f, a in _FORCES.items() for x, b in _LENGTHS.items()]
+_FACTORS = dict.fromkeys(("deg", "degrees", "°"), np.pi / 180.0) | {"rad": 1.0} | _LENGTHS
+_FACTORS |= {x + f: both for f, x, both in _PAIRS} | {f + x: both for f, x, both in _PAIRS}
+# Fields of ROS messages, and RTDE's, that are in N by definition.
+_DEFINED = re.compile(r"wrench[._/]force|tcp_force", re.I)
+_UNIT = re.compile(r"\s*[\[(]([^\])]*)[\])]\s*$|_(deg|rad|mm|n|nm|nmm|ncm|kgf|lbf)$", re.I)
+_BY_ROWS = (
+    "The rotation matrices were read row by row. If they are written column by column, give their columns"
+    " in this order (--pose-columns)."
+)
+UNITS_ASSUMED = "The wrench's columns name no unit: N and N m were assumed."
 _FARTHEST = 20.0  # [m] of a pose from the base: farther are millimetres
 _SHORTEST, _LONGEST = 1e-4, 1.0  # [s] between two rows of a robot's log
+_WOUND = 4.0 * np.pi  # [rad] two turns, more than rotation vectors and roll, pitch, yaw have
+_FINE = 0.0175  # [rad] of an orientation: the error of a mounting that an estimate allows for
 _SHORT_HOLD = 5  # rows: positions held longer are a robot at rest, not a slower source
 
 
@@ -60,6 +74,7 @@ class WrenchColumns:
         joints: Names of the position columns, in the order of the robot's joints.
         pose: Names of the pose columns: x y z and a rotation (6, 7 or 12), a quaternion (4) or a
             rotation matrix (9) alone, or a homogeneous matrix, row by row or column by column (16).
+        units: Units of force and torque, such as ("kgf", "kgf cm"), if the names contain none.
         rotation: Format of the rotation columns.
         still: True if every row is a static posture.
     """
@@ -70,6 +85,7 @@ class WrenchColumns:
     joints: tuple[str, ...] = ()
     pose: tuple[str, ...] = ()
     rotation: RotationFormat = RotationFormat.AUTO
+    units: tuple[str, ...] = ()
     still: bool = False
 
 
@@ -119,7 +135,9 @@ def read_wrench_table(
     stamps, still = _stamps(table, columns)
     wrench_stamps = stamps if other is table else _stamps(other, columns)[0]
     values, stamps, notes = _rows(table, names or poses, stamps)
-    wrench, wrench_stamps, lost = _rows(other, wrench_names, wrench_stamps)
+    wrench, wrench_stamps, lost = _rows(other, wrench_names, wrench_stamps, columns.units)
+    if other is table and not (columns.units or all(map(_tells_unit, wrench_names))):
+        notes = (UNITS_ASSUMED, *notes)
     moved = _not_held(values)
     values, stamps = values[moved], stamps[moved]
     urdf = ""
@@ -130,9 +148,15 @@ def read_wrench_table(
                 f"The poses of '{path}' are up to {far:.0f} m from the base.",
                 remedy="Name the unit of their columns, such as 'x [mm]', or convert them to metres.",
             )
+        if rotations.shape[1] == 3 and np.abs(rotations).max() > _WOUND:
+            rotations = np.deg2rad(rotations)
+            notes = (*notes, "The angles of the poses exceed two turns in rad: they are degrees.")
         turned = _rotations(rotations, poses, columns)
-        if len(poses) == 16 and not place.any():
-            notes = (*notes, "The 4x4 matrices have no positions: they were read row by row.")
+        if rotations.shape[1] == 9 and (len(poses) != 16 or not place.any()):
+            notes = (*notes, _BY_ROWS)
+        force = [np.interp(stamps, wrench_stamps, axis) for axis in wrench.T[:3]]
+        if not still:
+            _require_fine(turned, np.column_stack(force))
         urdf, joint_names, values = robot_of_poses(place, turned)
     start = min(int(stamps[0]), int(wrench_stamps[0]))
     recording = Recording(
@@ -235,17 +259,28 @@ def _named(table: Mapping[str, Array], names: Sequence[str], count: int) -> tupl
 
 def _plain(name: str) -> str:
     """Name of a column in lower case, without its unit."""
-    name = re.sub(r"\s*[\[(].*?[\])]\s*$", "", name).strip().lower()
-    return re.sub(r"_(deg|rad|mm)$", "", name)
+    return _UNIT.sub("", name).strip().lower()
 
 
 def unit_factor(name: str) -> float:
     """Return the factor to SI units for the unit at the end of a column's name, such as `x [mm]` or
     `j1_deg`; 1 without a unit.
     """
-    found = re.search(r"[\[(]([^\])]*)[\])]\s*$|_(deg|mm)$", name.strip().lower())
-    unit = re.sub(r"[\s.*·]", "", found.group(1) or found.group(2) or "") if found else ""
-    return _FACTORS.get(unit, 1.0)
+    return _FACTORS.get(_unit(name), 1.0)
+
+
+def _unit(name: str) -> str:
+    found = _UNIT.search(name)
+    return _short(found.group(1) or found.group(2) or "") if found else ""
+
+
+def _short(unit: str) -> str:
+    return re.sub(r"[\s.*·-]", "", unit.lower())
+
+
+def _tells_unit(name: str) -> bool:
+    """True if the name of a column tells its unit, or is that of a field with a defined unit."""
+    return bool(_DEFINED.search(name)) or (_unit(name) or "?") in _FACTORS
 
 
 def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -414,6 +449,30 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
     return np.asarray(scipy.spatial.transform.Rotation.from_quat(ordered).as_matrix())
 
 
+def _require_fine(R: Array, force: Array) -> None:
+    """Raise an error if orientations (K, 3, 3) stand while the forces (K, 3) go on, then jump.
+
+    At rest, forces change from one stand to the next, not within.
+    """
+    flat = R.reshape(-1, 9)
+    edges = np.flatnonzero(np.any(flat[1:] != flat[:-1], axis=1)) + 1
+    stands = np.split(force, edges)
+    longer = [stand for stand in stands if len(stand) > _SHORT_HOLD]
+    if not longer or sum(map(len, longer)) < 0.5 * len(R):
+        return
+    steps = np.linalg.norm(flat[edges] - flat[edges - 1], axis=1) / np.sqrt(2.0)  # [rad], if small
+    jump = float(np.median(steps))
+    thirds = [np.array_split(stand, 3) for stand in longer]
+    within = [np.linalg.norm(x[2].mean(axis=0) - x[0].mean(axis=0)) for x in thirds]
+    between = np.linalg.norm(np.diff([stand.mean(axis=0) for stand in stands], axis=0), axis=1)
+    # Of steps, the deviation is that of a uniform distribution.
+    if jump > np.sqrt(12.0) * _FINE and np.median(within) > 0.5 * np.median(between):
+        raise SignalError(
+            f"The orientations jump by {np.rad2deg(jump):.0f} degrees while the forces change steadily.",
+            remedy="Write the poses with more digits, and only as often as they are measured.",
+        )
+
+
 def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps, bool]:
     """Stamps [ns], and whether the rows are static postures."""
     count = len(next(iter(table.values())))
@@ -479,15 +538,25 @@ def _seconds_and_nanoseconds(table: Mapping[str, Array]) -> tuple[str, str] | No
 
 
 def _rows(
-    table: Mapping[str, Array], names: Sequence[str], stamps: Stamps
+    table: Mapping[str, Array], names: Sequence[str], stamps: Stamps, units: Sequence[str] = ()
 ) -> tuple[Array, Stamps, tuple[str, ...]]:
-    """Columns side by side, (K, n), in time order; unusable rows are removed and counted."""
+    """Columns side by side, (K, n), in time order; unusable rows are removed and counted.
+
+    Units of force and torque replace those of the names.
+    """
+    if unknown := [unit for unit in units if _short(unit) not in _FACTORS]:
+        raise SignalError(
+            f"The units {', '.join(unknown)} are not known.",
+            remedy="Give those of force and torque, such as --wrench-units 'N, N mm' or 'lbf, lbf in'.",
+        )
+    factors = np.repeat([_FACTORS[_short(unit)] for unit in units], len(names) // (len(units) or 1))
     if len(lengths := {len(stamps), *(len(table[name]) for name in names)}) > 1:
         raise SignalError(
             f"Time and {', '.join(names)} have different numbers of rows: {sorted(lengths)}.",
             remedy="Store columns of one rate together, and others in a table of their own.",
         )
-    values = np.column_stack([unit_factor(name) * np.asarray(table[name], float) for name in names])
+    factors = factors if len(units) == 2 else np.array([unit_factor(name) for name in names])
+    values = factors * np.column_stack([np.asarray(table[name], float) for name in names])
     newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
     good = np.isfinite(values).all(axis=1) & (stamps > newest)
     if good.sum() < 4:

@@ -241,6 +241,8 @@ class TableSettings:
         rate: Sampling rate of a table without a time column [rows/s].
         still: Table of static postures, one per row.
         wrench_axes: Axes of the wrench: sensor, base (UR's TCP force), or auto.
+        wrench_units: Units of force and torque in a table, such as 'N, N mm', if the names of its
+            columns contain none.
     """
 
     wrench_columns: str = ""
@@ -251,6 +253,7 @@ class TableSettings:
     rate: float = 0.0
     still: bool = False
     wrench_axes: str = "auto"
+    wrench_units: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

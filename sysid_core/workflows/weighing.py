@@ -48,6 +48,7 @@ from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints, transfo
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.signals import (
     TABLE_ENDINGS,
+    UNITS_ASSUMED,
     Recording,
     RotationFormat,
     WrenchColumns,
@@ -232,6 +233,8 @@ def weigh(
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict(weighing.doubts)
+    if UNITS_ASSUMED in run.notes:
+        verdict += Verdict((Reason.warning("force-unit-assumed"),))
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
     if run.joints.effort_kind.is_torque and not (
         weighing.smoothed
@@ -392,6 +395,7 @@ def _columns(table: TableSettings) -> WrenchColumns:
         joints=names(table.joint_columns),
         pose=names(table.pose_columns),
         rotation=RotationFormat.named(table.rotation, "The rotation's format", SignalError),
+        units=names(table.wrench_units),
         still=table.still,
     )
 

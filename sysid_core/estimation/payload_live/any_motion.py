@@ -46,6 +46,7 @@ _LONGEST_GAP_NS = 100_000_000  # between joint states
 _FEWEST_POSTURES = 4
 _LATEST = (0.2, 0.5)  # [s] of delays: usual ones, and those of separate clocks
 _DELAY_STEP = 0.02  # [s]
+_FAR = 0.5  # [m] of a centre of mass from the sensor: farther, no controller is sent it by default
 
 
 def weigh_motion(
@@ -336,19 +337,20 @@ def _doubted(
 
 
 def _misdescribed(convention: WrenchConvention, mass: float, still: bool) -> tuple[Reason, ...]:
-    """Reason for errors of the description that the wrench shows.
+    """Reasons for errors of the description, or of the unit of torque, that the wrench shows.
 
     A single error is plausible. Several together, or another gravity in motion, may stand for forces
     that are not those of a load, such as a guiding hand's: they are believed only if the mass is the
     same without them.
     """
+    far = (Reason.warning("load-far", distance=convention.arm),) if convention.arm > _FAR else ()
     if not convention.errors:
-        return ()
+        return far
     plausible = len(convention.errors) == 1 and (still or convention.gravity is None)
     plain = convention.described
     same = plain is not None and plain.is_elsewhere(mass, MASS_LIMIT) < 0.5
     reason = Reason.warning if plausible or same else Reason.failure
-    return (reason("wrench-misdescribed", errors=" ".join(convention.errors)),)
+    return (*far, reason("wrench-misdescribed", errors=" ".join(convention.errors)))
 
 
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:

@@ -27,7 +27,8 @@ class Weighing:
 
     Attributes:
         estimate: Estimate by `PayloadMAP`.
-        data: Data of the estimate, without sensor bias and tool.
+        data: Data of the estimate, without tool and bias as a tare gave them; without a tare, the
+            bias is still in it.
         sensor_frame: Name of the sensor frame, to which the payload refers.
         calibration: Calibration of the sensor; None: not tared.
         changes: Changes of the load during the motion.

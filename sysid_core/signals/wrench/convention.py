@@ -35,6 +35,7 @@ _TURNED = np.deg2rad(
 )  # a smaller turn is an error of the mounting (1 deg), which a fit takes in
 _MASS = 20.0  # [kg] that an arm may hold, before any data
 _LENGTH = 0.2  # [m] from the sensor to the centre of mass: as far as fingers and tools are
+_PER_METRE = (1.0, 1 / 0.0254, 1e2, 1e3)  # [1/m]: torques per in, cm and mm instead
 _NEGLIGIBLE = 1e-6  # probability: no answer changes by it
 _POSTURES = 8  # of a recording, in which the sensor may have been zeroed
 _FEW = 12  # samples: no noise can be told from them
@@ -104,6 +105,8 @@ class WrenchConvention:
         rivals: Loads under all plausible conventions (including the selected one), the most likely
             first.
         described: Load under the most likely convention that is near the description; None: unknown.
+        arm: Distance of the load's centre of mass from the sensor [m], also if no load has it
+            because the torques are in another unit.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
@@ -114,6 +117,7 @@ class WrenchConvention:
     shift: int = 0
     rivals: tuple[Rival, ...] = ()
     described: Rival | None = None
+    arm: float = 0.0
 
     @property
     def matrix(self) -> Array:
@@ -261,7 +265,10 @@ class WrenchConvention:
         loads = [k for k in order if trials[k].kind is not _Kind.EMPTY]
         described = next((k for k in loads if trials[k].convention.is_near_description), loads[0])
         plain = Rival(float(weights[described]), trials[described].mass, trials[described].sd)
-        return replace(trials[loads[0]].convention, rivals=rivals, described=plain)
+        best = trials[loads[0]]
+        at = next(one.at for one in families if best.convention in one.conventions)
+        arm = _arm(best, y, at, max(bias)[1])
+        return replace(best.convention, rivals=rivals, described=plain, arm=arm)
 
 
 def _merged(trials: Sequence[_Trial], weights: Array) -> list[Rival]:
@@ -386,6 +393,20 @@ class _Trial:
         if len(self.of_torque) > torque.shape[2]:
             torque = _with_crosstalk(torque, at.a)
         return np.hstack([z[:, :3] - force @ self.of_force, z[:, 3:] - torque @ self.of_torque])
+
+
+def _arm(trial: _Trial, y: Array, at: FrameMotion, bias: float) -> float:
+    """Distance of the centre of mass of a trial's load from the sensor [m], if torques are in N m, or
+    according to the evidence in a unit of another length.
+    """
+    z = trial.convention.apply(y, at.R_WF)
+    noise = _Noise.of(_unmapped(z, at.a))  # in any unit
+    held = max(trial.mass, trial.sd)
+    sizes = np.repeat([_LENGTH * held, bias], 3) * np.array(_PER_METRE)[:, None, None]
+    fit = _Linear.of(_columns(_Kind.LOAD, at)[1], z[:, 3:], np.eye(3)[None])
+    log, moment, _ = fit.evidence(sizes, noise.sd[1], noise.count[1])
+    log[1:] -= _STRONG + np.log(len(log) - 1.0)
+    return float(np.linalg.norm(moment[np.argmax(log), 0, :3])) / held
 
 
 def _columns(

@@ -139,6 +139,30 @@ def test_units_in_the_names_of_columns_are_heeded(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.joints.stamps_ns, RUN.joints.stamps_ns)
 
 
+@pytest.mark.parametrize(
+    ("words", "scale", "codes"),
+    [
+        ([], 1.0, {"force-unit-assumed"}),
+        (["--wrench-units", "N, N m"], 1.0, set()),
+        (["--wrench-units", "N, N m"], 1e3, {"load-far"}),
+        (["--wrench-units", "N, N mm"], 1e3, set()),
+    ],
+)
+def test_the_verdict_says_which_unit_of_force_was_assumed(
+    words: list[str], scale: float, codes: set[str], tmp_path: Path
+) -> None:
+    """Also torques in N mm that are declared as N m."""
+    table = columns("q_{}", "wrench_{}", "time")
+    torques = {f"wrench_{k}": scale * table[f"wrench_{k}"] for k in (3, 4, 5)}
+    np.savez(tmp_path / "run.npz", **(table | torques))
+    out = ["--robot", "ur5", "--sensor-frame", TOOL, "--out", str(tmp_path / "out"), *words]
+    done = CliRunner().invoke(app, ["payload", str(tmp_path / "run.npz"), *out])
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    reasons = json.loads((tmp_path / "out" / "result.json").read_text())["verdict"]["reasons"]
+    found = {reason["code"] for reason in reasons if reason["severity"] == "warning"}
+    assert found & {"force-unit-assumed", "load-far"} == codes
+
+
 def test_degrees_and_millimetres_that_no_name_tells_are_refused(tmp_path: Path) -> None:
     table = columns("q{}", "wrench_{}", "time")
     degrees = table | {f"q{k}": table[f"q{k}"] * 180.0 / np.pi for k in range(6)}

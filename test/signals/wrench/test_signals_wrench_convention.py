@@ -180,3 +180,13 @@ def test_slow_accelerations_count_in_spite_of_fast_errors(rng: np.random.Generat
 def test_a_motion_without_accelerations_leaves_them_in(rng: np.random.Generator) -> None:
     still = postures(rng, 0.7, count=300)
     assert accelerations_tell(wrench(still, rng), still)
+
+
+@pytest.mark.parametrize("per_metre", [1.0, 100.0, 1000.0])
+def test_the_arm_of_the_load_tells_torques_that_are_not_in_newton_metres(
+    per_metre: float, rng: np.random.Generator
+) -> None:
+    motion = postures(rng, 0.7)
+    w = wrench(motion, rng) * np.repeat([1.0, per_metre], 3)
+    found = WrenchConvention.find(w, [motion], bias=UNKNOWN)
+    assert found.arm == pytest.approx(0.083 * per_metre, rel=0.1)

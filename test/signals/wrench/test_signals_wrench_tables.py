@@ -11,7 +11,13 @@ import pytest
 import scipy
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import Recording, read_wrench_table
+from sysid_core.signals import (
+    UNITS_ASSUMED,
+    Recording,
+    RotationFormat,
+    WrenchColumns,
+    read_wrench_table,
+)
 
 RNG = np.random.default_rng(5)
 TIME = 1000.0 + 0.01 * np.arange(40)
@@ -162,3 +168,82 @@ def test_two_tables_have_one_clock(tmp_path: Path) -> None:
     found = read_wrench_table(tmp_path / "run.csv")[0]
     assert path.exists() and found.wrench is not None
     assert found.wrench.stamps_ns[0] - found.joints.stamps_ns[0] == pytest.approx(5e8, abs=1e3)
+
+
+@pytest.mark.parametrize(
+    ("force", "torque", "factors"),
+    [
+        ("kgf", "kgf-cm", (9.80665, 0.0980665)),
+        ("lbf", "in·lbf", (4.4482216, 0.112984829)),
+        ("daN", "N cm", (10.0, 0.01)),
+        ("mN", "Nmm", (1e-3, 1e-3)),
+    ],
+)
+def test_units_of_the_wrench_are_converted_from_names_or_settings(
+    force: str, torque: str, factors: tuple[float, float], tmp_path: Path
+) -> None:
+    """A force and a length in any order; without a unit, N is an assumption that is noted."""
+    names = [*(f"f{x}" for x in "xyz"), *(f"t{x}" for x in "xyz")]
+    rest = {f"{name}": column for name, column in zip(["x", "y", "z"], PLACE.T, strict=True)}
+    rest |= dict(zip(["qx", "qy", "qz", "qw"], TURN.as_quat().T, strict=True))
+    given = WRENCH / np.repeat(factors, 3)
+    units = [force] * 3 + [torque] * 3
+    plain = dict(zip(names, given.T, strict=True))
+    told = {f"{n} [{u}]": x for n, u, x in zip(names, units, given.T, strict=True)}
+    np.savez(tmp_path / "plain.npz", t=TIME, **rest, **plain)
+    np.savez(tmp_path / "told.npz", t=TIME, **rest, **told)
+    by_name = read_wrench_table(tmp_path / "told.npz")[0]
+    by_setting = read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=(force, torque)))[0]
+    for found in (by_name, by_setting):
+        assert found.wrench is not None and UNITS_ASSUMED not in found.notes
+        assert found.wrench.wrench == pytest.approx(WRENCH)
+    assert UNITS_ASSUMED in read_wrench_table(tmp_path / "plain.npz")[0].notes
+    with pytest.raises(SignalError, match="stone"):
+        read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=("stone", torque)))
+
+
+@pytest.mark.parametrize("kind", [RotationFormat.RPY, RotationFormat.ROTVEC])
+def test_angles_of_many_turns_are_degrees(kind: RotationFormat, tmp_path: Path) -> None:
+    columns = WrenchColumns(pose=tuple(f"pose.{k}" for k in range(6)), rotation=kind)
+    turn = TURN.as_euler("xyz") if kind is RotationFormat.RPY else TURN.as_rotvec()
+    found = []
+    for scale in (1.0, 180.0 / np.pi):
+        pose = np.hstack([PLACE, scale * turn])
+        np.savez(tmp_path / "a.npz", time=TIME, wrench=WRENCH, pose=pose)
+        found.append(read_wrench_table(tmp_path / "a.npz", columns)[0])
+    assert found[1].joints.q == pytest.approx(found[0].joints.q, abs=1e-9)
+    assert [any("degrees" in note for note in one.notes) for one in found] == [False, True]
+
+
+@pytest.mark.parametrize(("digits", "is_refused"), [(1, True), (2, False), (15, False)])
+def test_orientations_of_few_digits_are_refused(
+    digits: int, is_refused: bool, tmp_path: Path
+) -> None:
+    """A slow swing: 0.1 in a quaternion are 11 degrees, 0.01 are one."""
+    time = np.arange(0.0, 20.0, 0.01)
+    angles = 0.5 * np.sin(np.outer(time, [0.4, 0.7, 0.9]))
+    turn = scipy.spatial.transform.Rotation.from_rotvec(angles)
+    wrench = np.hstack([turn.inv().apply([0.0, 0.0, 20.0]), np.zeros((len(time), 3))])
+    wrench += 0.1 * RNG.normal(size=wrench.shape)
+    quaternion = turn.as_quat().round(digits)
+    quaternion /= np.linalg.norm(quaternion, axis=1)[:, None]
+    pose = np.hstack([np.zeros((len(time), 3)), quaternion])
+    np.savez(tmp_path / "a.npz", time=time, wrench=wrench, pose=pose)
+    columns = WrenchColumns(pose=tuple(f"pose.{k}" for k in range(7)), rotation=RotationFormat.XYZW)
+    if not is_refused:
+        assert read_wrench_table(tmp_path / "a.npz", columns)[0].joints.q.any()
+        return
+    with pytest.raises(SignalError, match="forces change steadily"):
+        read_wrench_table(tmp_path / "a.npz", columns)
+
+
+def test_rests_in_exact_postures_are_no_few_digits(tmp_path: Path) -> None:
+    """Also if the orientation of a rest is the same in all digits."""
+    which = np.arange(3000) // 100
+    turn = scipy.spatial.transform.Rotation.from_rotvec(RNG.normal(size=(30, 3)))[which]
+    wrench = np.hstack([turn.inv().apply([0.0, 0.0, 20.0]), np.zeros((len(which), 3))])
+    wrench += 0.1 * RNG.normal(size=wrench.shape)
+    pose = np.hstack([np.zeros((len(which), 3)), turn.as_quat()])
+    np.savez(tmp_path / "a.npz", time=0.01 * np.arange(3000), wrench=wrench, pose=pose)
+    columns = WrenchColumns(pose=tuple(f"pose.{k}" for k in range(7)), rotation=RotationFormat.XYZW)
+    assert len(read_wrench_table(tmp_path / "a.npz", columns)[0].joints.q) == 3000
