@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets: time per recording, parallel efficiency of two processes, and detection of simulated
-changes.
+"""Fleets: time per recording, and parallel efficiency of two processes.
 
-    python benchmarks/recordings/fleet.py [--bags N] [--only speed|drift]
+    python benchmarks/recordings/fleet.py [--bags N]
 
-The measurement of the speed needs recordings that aren't shipped (SYSID_TEST_DATA): it uses copies
-of a UR10's bag of 27.5 s.
+It uses copies of a UR10's bag of 27.5 s, which isn't shipped (SYSID_TEST_DATA).
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np
 import yaml
 
 from sysid_core.robot import RobotModel
@@ -30,13 +27,11 @@ from sysid_core.signals.bags import read_bag
 from sysid_fleet import identify_fleet, load_registry
 from sysid_fleet.batch import Engine, Rows
 from sysid_fleet.batch.sources import find_sources
-from sysid_fleet.drift import Series, monitor, spread_of
 from sysid_fleet.recording import Task, recording_rows
 from sysid_fleet.registry import Robot
 
 DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"
-WATCHED, RATE = 13, 0.3  # parameters of a six-joint robot; stated false alarms per robot and year
 
 
 def calibrate(folder: Path) -> None:
@@ -140,50 +135,7 @@ def _processor_time() -> float:
     return sum(u.ru_utime + u.ru_stime for u in both)
 
 
-def drift() -> None:
-    rng = np.random.default_rng(0)
-    length = 365.0 * WATCHED / RATE
-    for night in (0.01, 0.02, 0.03, 0.04):
-        fleet, truth = _fleet(rng, 100, 30, night, 0.15)
-        spread, soon = spread_of(fleet), 0
-        for series, begins in zip(fleet, truth, strict=True):
-            found = monitor(series, spread, shift=2.0, run_length=length)
-            soon += any(begins <= c.noticed < begins + 3 for c in found.changes)
-        print(f"{100 * night:.0f} % between nights: {soon} of 100 rises of 15 % within 3 nights")
-    for robots, nights, repeats in ((100, 30, 100), (300, 365, 1), (1, 60, 1000)):
-        alarms = 0
-        for _ in range(repeats):
-            fleet, _ = _fleet(rng, robots, nights, 0.02, 0.0)
-            spread = spread_of(fleet)
-            for series in fleet:
-                found = monitor(series, spread, shift=2.0, run_length=length)
-                alarms += len(found.changes)
-        years = repeats * robots * (nights - 3) / 365.0 / WATCHED
-        print(f"{robots} robots, {nights} nights: {alarms / years:.2f} false alarms a robot-year")
-
-
-def _fleet(
-    rng: np.random.Generator, robots: int, nights: int, night: float, rise: float
-) -> tuple[list[Series], list[int]]:
-    fleet, truth = [], []
-    for _ in range(robots):
-        warmth = 25.0 + 5.0 * rng.normal(size=nights) + 3.0 * np.sin(np.arange(nights) / 30.0)
-        own = 0.01 * np.exp(0.3 * rng.normal(size=nights))
-        x = 1.0 - 0.01 * (warmth - 25.0) + night * rng.normal(size=nights)
-        x += own * rng.normal(size=nights)
-        begins = int(rng.integers(8, nights - 3)) if rise else nights
-        x[begins:] *= 1.0 + rise
-        fleet.append(Series(np.arange(nights) * 86400.0, x, own, warmth))
-        truth.append(begins)
-    return fleet, truth
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bags", type=int, default=100)
-    parser.add_argument("--only", choices=("speed", "drift"))
-    given = parser.parse_args()
-    if given.only != "drift" and BAG.exists():
-        speed(given.bags)
-    if given.only != "speed":
-        drift()
+    speed(parser.parse_args().bags)

@@ -135,19 +135,6 @@ def policy_text(nodes: Mapping[str, Rights]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(policy, encoding="unicode")}\n'
 
 
-def read_policy(text: str) -> dict[str, Rights]:
-    """Access rights by node, from the text of a policy."""
-    out: dict[str, Rights] = {}
-    for profile in ET.fromstring(text).iter("profile"):
-        name = f"{profile.get('ns')}/{profile.get('node')}".strip("/")
-        rights = out.setdefault(name, {})
-        for group in profile:
-            ((attribute, _),) = group.attrib.items()
-            names = {f"/{str(entry.text).strip()}" for entry in group}
-            rights.setdefault((group.tag, attribute), set()).update(names)
-    return out
-
-
 def main(arguments: Sequence[str]) -> int:
     """Print the SROS2 policy that permits what the running nodes do within some seconds."""
     parser = argparse.ArgumentParser(description=__doc__)

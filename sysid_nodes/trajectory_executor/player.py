@@ -15,8 +15,8 @@ from robot_sysid.action import ExecuteTrajectory
 from sysid_core.clock_gate import ClockGate, StampError
 from sysid_core.execution import Command, Executor, ExecutorState, Fault, FaultCode
 from sysid_nodes.lifecycle import Ended
-from sysid_nodes.trajectory_executor.build_drive import build_drive
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.drives import build_drive
 from sysid_nodes.trajectory_executor.inputs import RobotInputs
 from sysid_nodes.trajectory_executor.reports import result_of
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,11 +26,23 @@ from sysid_nodes.client.policy import (
     REQUEST,
     SUBSCRIBE,
     policy_text,
-    read_policy,
     rights_of,
 )
 
 POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.xml"
+
+
+def read_policy(text: str) -> dict[str, dict]:
+    """Access rights by node, from the text of a policy."""
+    out: dict[str, dict] = {}
+    for profile in ET.fromstring(text).iter("profile"):
+        name = f"{profile.get('ns')}/{profile.get('node')}".strip("/")
+        rights = out.setdefault(name, {})
+        for group in profile:
+            ((attribute, _),) = group.attrib.items()
+            names = {f"/{str(entry.text).strip()}" for entry in group}
+            rights.setdefault((group.tag, attribute), set()).update(names)
+    return out
 
 
 @pytest.mark.ros

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands to a robot by topics: trajectories, positions, or set points."""
+"""Command interfaces by topics (trajectories, positions, set points), and the choice of an
+interface.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sysid_core.execution import Command, Outgoing
 from sysid_nodes.conversions import message_from_trajectory
-from sysid_nodes.trajectory_executor.drive import RobotDrive
+from sysid_nodes.trajectory_executor.action_drive import ActionDrive, Clock
+from sysid_nodes.trajectory_executor.drive import CommandMode, RobotDrive
+from sysid_nodes.trajectory_executor.guard_drive import GuardDrive
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
@@ -78,3 +82,32 @@ class SetpointDrive(_TopicDrive):
         message = JointTrajectory(joint_names=list(command.joint_names), points=[point])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
+
+
+_TOPIC_DRIVES = {
+    CommandMode.TOPIC: TrajectoryDrive,
+    CommandMode.POSITION: PositionDrive,
+    CommandMode.SETPOINT: SetpointDrive,
+}
+
+
+def build_drive(
+    node: ManagedNode, mode: CommandMode, action_name: str, on_clock: Clock
+) -> RobotDrive:
+    """Return the command interface of a command mode.
+
+    Args:
+        node: Node that owns the topics.
+        mode: Command interface of the robot.
+        action_name: Name of the controller's action, for the mode follow_joint_trajectory.
+        on_clock: Function that is called with the time that the controller reports, see
+            ActionDrive.
+
+    Raises:
+        SysIdError: The package of the action is not installed.
+    """
+    if mode is CommandMode.FOLLOW:
+        return ActionDrive(node, action_name, on_clock)
+    if mode is CommandMode.GUARD:
+        return GuardDrive(node, on_clock)
+    return _TOPIC_DRIVES[mode](node)
