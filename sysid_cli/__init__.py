@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `sysid` command. `app` lists the commands; each is registered in a separate file."""
+"""The `sysid` command: `app` lists the sub-commands, and one file registers each of them."""
 
 from sysid_cli.app import run
 

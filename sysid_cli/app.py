@@ -89,7 +89,7 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
 
 
 def help_of(app: typer.Typer, words: list[str]) -> str | None:
-    """Return the help of the command named by the words; None unless they end with `--help`.
+    """Return the help of the command that the words name; None if the last word is not `--help`.
 
     The help is read without the parser of the command line, because importing that takes 0.1 s.
     """
@@ -145,8 +145,7 @@ app = lazy_group(
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 success, 1 the result must not be used, 2 an error with its remedy, 3 not"
-    " judged, 130 stopped by Ctrl-C.",
+    epilog="Exit status: 0: success; 1: the result must not be used; 2: error, whose message states a remedy; 3: the result could not be judged; 130: stopped by Ctrl-C.",
 )
 
 
@@ -193,7 +192,7 @@ servos = group(
 )
 reproduce = group(
     "reproduce",
-    "Reproduce the tables of the papers, and compare with the published numbers.",
+    "Reproduce the tables of the papers, and compare them with the published numbers.",
     "sysid reproduce stanford",
     dict.fromkeys(
         ("constrained", "identifiability", "cheetah3", "payload", "stanford"), "reproduce"

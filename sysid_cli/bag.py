@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bag`: inspect, check, repair and export recordings in rosbag2 format."""
+"""`sysid bag` inspects, checks, repairs and exports recordings in rosbag2 format."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def require_bag(path: Path) -> None:
 
 @command(bag, example="sysid bag info recording.mcap")
 def info(*, path: PathArgument, json_out: JsonPathOption = "") -> None:
-    """List topics, message counts, rates, notes of the logger, and damage."""
+    """List topics, message counts, rates, notes of the logger, and damage of a bag."""
     require_bag(path)
     from sysid_core.signals.bags import open_bag
 
@@ -127,7 +127,7 @@ def export(
     """Export joint states and wrenches as a table (NPZ, CSV, Parquet).
 
     Args:
-        out: File that ends in .npz, .csv or .parquet.
+        out: Table to write; its suffix (.npz, .csv or .parquet) selects the format.
     """
     require_bag(path)
     from sysid_core.signals import export_recording

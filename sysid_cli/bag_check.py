@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bag check`: checks if a recording is suitable for identification."""
+"""`sysid bag check` checks whether a recording is suitable for identification."""
 
 from __future__ import annotations
 
@@ -143,10 +143,9 @@ def check(
     ] = "",
     json_out: JsonPathOption = "",
 ) -> None:
-    """Report the contents of a recording in one table, with a verdict for each use.
-
-    Exit status 0 if the recording is suitable for the use given by --for (or for any use), 1 if it
-    is not, 3 if this cannot be judged.
+    """Report the contents of a recording in one table, with a verdict for each task. The exit
+    status is 0 if the recording is suitable for the task --for (without --for: for any task), 1 if
+    it is not, and 3 if this cannot be judged.
 
     Args:
         sensor_frame: Frame of the force-torque sensor; default: that of the wrench messages.

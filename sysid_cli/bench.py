@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bench`: compares the default settings with other packages on public recordings of real
+"""`sysid bench` compares the default settings with other packages on public recordings of real
 robots.
 """
 
@@ -32,7 +32,8 @@ def bench(
     memory: MemoryOption = "3GiB",
     resume: ResumeOption = False,
 ) -> None:
-    """Identify public recordings with the default settings, and compare with other software.
+    """Identify robots from public recordings with the default settings, and compare the prediction
+    errors with those of other software.
 
     Missing recordings are skipped, and their source is printed. Exit status 3 if no recording was
     found.

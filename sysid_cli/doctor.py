@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid doctor`: checks the requirements of commands and nodes, and recommends remedies."""
+"""`sysid doctor` checks the requirements of commands and nodes, and recommends remedies."""
 
 from __future__ import annotations
 

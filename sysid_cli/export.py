@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid export`: writes a result in the formats of simulators and controllers."""
+"""`sysid export` writes a result in the formats of simulators and controllers."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def export(
 ) -> None:
     """Export an identified robot to simulators and controllers, and check the torques of each file.
 
-    Friction is fitted again with the terms of each target. The output compares the error of each
-    file with that of the identified model, and `sysid verify OUT/proof.json` repeats the comparison.
-    Exit status 1 if the torques of a file differ from those of the model.
+    Friction is fitted again with the terms that each format has. The output compares the prediction
+    error of each file with that of the identified model; `sysid verify OUT/proof.json` repeats the
+    comparison. Exit status 1 if the torques of a file differ from those of the model.
 
     Args:
         result: Result folder of `sysid identify`.
         out: Folder for the files and proof.json.
-        to: Targets, separated by commas: urdf, mjcf, sdf, usd, c, ros2_control.
-        payload: Payload of the robot: result folder of `sysid payload`.
-        payload_frame: Frame in which the payload was weighed: its sensor frame.
+        to: Formats, separated by commas: urdf, mjcf, sdf, usd, c, ros2_control.
+        payload: Result folder of `sysid payload`; this payload is added to the exported robot.
+        payload_frame: Sensor frame in which the payload was estimated.
         data: Folder with the recordings, if they were moved.
     """
     from sysid_core.export import Carried
@@ -67,7 +67,7 @@ def export(
         agree = "agree with" if one.equal else "differ from"
         text = f"{one.file}: torques {agree} those of the model ({worst:.1e} N m at most)."
         if one.equal and one.error.worth_a_warning:
-            text += " Its prediction error increases: see the table below."
+            text += " The table below shows by how much its prediction error increases."
         console.print(mark, text, highlight=False, soft_wrap=True)
         for loss in one.losses:
             console.print("  ", loss_sentence(loss), highlight=False, soft_wrap=True)
@@ -87,7 +87,7 @@ def export_targets(text: str) -> list[Target]:
     names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise ModelError(
-            "No target was named.",
+            "No format was specified.",
             remedy=f"Choose one or several of {', '.join(t.value for t in Target)}.",
         )
-    return [Target.named(name, "A target of the export", ModelError) for name in names]
+    return [Target.named(name, "The export format", ModelError) for name in names]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid fleet`: changes of many robots, from their regular recordings."""
+"""`sysid fleet` detects changes of many robots from their regular recordings."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def watch(
     cluster: ClusterOption = "",
     memory: MemoryOption = "2GiB",
 ) -> None:
-    """Monitor a folder: identify each new recording once it is complete, and update the page.
+    """Monitor a folder: process each new recording once it is complete, and update the report.
 
     Args:
         folder: Folder or address to be monitored.
@@ -97,7 +97,7 @@ def watch(
 
 
 def _say(state: FleetState, out: Path) -> int:
-    """Print the alarms, and set the exit status."""
+    """Print the alarms, and return the exit status."""
     alarms = state.alarms()
     for a in alarms[:20]:
         console.print(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identifiability`: structural identifiability of a robot's parameters."""
+"""`sysid identifiability` analyses the structural identifiability of a robot's parameters."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ def identifiability(
     Args:
         robot: URDF file, reference robot (puma560, scara, cheetah3-leg, stanford, tx40,
             own-leg, two-link-parallel, two-link-perpendicular), or a robot of example-robot-data.
-        floating_base: Floating base: the base link moves freely.
+        floating_base: Analyse the robot with a floating base, whose base link moves freely.
         gravity: Gravity in the base frame [m/s²]; default: that of the robot.
         no_gravity: Analyse the robot without gravity.
         static: Analyse static postures only.
-        rotors: YAML: rotors: [{joint, ratio, axis, position}]. Default: those of the reference
-            robot, or of the URDF's transmissions.
-        mimic: Mimic joints: 'coupled' to their leaders, or 'independent' joints.
-        every: Print all combinations.
+        rotors: YAML file with the list `rotors: [{joint, ratio, axis, position}]`; default: the
+            rotors of the reference robot, or those of the transmissions in the URDF.
+        mimic: Treatment of mimic joints: 'coupled' to the joints that they follow, or
+            'independent'.
+        every: Print all identifiable combinations of parameters.
         html_path: Write an HTML page.
     """
     from sysid_core.identifiability.rpna import structural_identifiability
@@ -55,7 +56,8 @@ def identifiability(
 
     if sum((no_gravity, gravity is not None, bool(mount))) > 1:
         raise IdentifiabilityError(
-            "Give only one of --gravity, --mount and --no-gravity.", remedy="Give one of them."
+            "Give only one of --gravity, --mount and --no-gravity.",
+            remedy="Give one of them.",
         )
     if mimic not in ("coupled", "independent"):
         raise IdentifiabilityError(

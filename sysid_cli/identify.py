@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identify`, `validate`, `certify` and `verify`: identification of a whole robot from
-recordings.
+"""`sysid identify`, `validate`, `certify` and `verify` identify a whole robot from recordings, and
+test the result.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def certify(
     Args:
         folder: Result folder of `sysid identify`.
         robot_id: Serial number or name of the robot.
-        as_found: Result folder of an earlier identification, for the errors as found; default:
-            the URDF.
-        out: Default: DIR/certificate.json.
+        as_found: Result folder of an earlier identification, which defines the errors as found;
+            default: the masses of the URDF define them.
+        out: Certificate to write; default: DIR/certificate.json.
     """
     with errors.status("repeating the identification") as status:
         content = workflows.certify(
@@ -121,8 +121,9 @@ def verify(*, certificate: Path, data: Path | None = None) -> None:
     """Verify a certificate, or the `proof.json` of an export.
 
     The hashes of all files are compared, and all numbers are computed again from the data. Exit
-    status 1 if a hash or a number differs. The verification shows that the numbers follow from the
-    data. To prove who issued the file, sign it with another tool (`gpg --detach-sign`).
+    status 1 if a hash or a number differs. A successful verification shows that the numbers follow
+    from the data, but not who issued the file; for this purpose, sign the file (`gpg
+    --detach-sign`).
 
     Args:
         certificate: File from `sysid certify` or `sysid export`.
@@ -156,7 +157,7 @@ def print_remarks(found: IdentifiedArm) -> None:
 
 
 def print_identified(found: IdentifiedArm) -> None:
-    """Print the verdict, the errors of each run, and notes."""
+    """Print the verdict, the prediction errors of each recording, and notes."""
     lacks = found.description is None and not found.verdict.ok
     print_verdict(found.verdict, "identified.urdf is only written with --force." if lacks else "")
     print_summary(found.identification, found.training, found.validation)
@@ -166,7 +167,7 @@ def print_identified(found: IdentifiedArm) -> None:
 
 
 def print_validated(found: ValidatedArm) -> None:
-    """Print the verdict and the errors of each run."""
+    """Print the verdict and the prediction errors of each recording."""
     print_verdict(found.verdict)
     title = f"{found.identification.model.name}: raw efforts against prediction"
     _print_predictions(title, {"": found.predictions})
@@ -175,7 +176,7 @@ def print_validated(found: ValidatedArm) -> None:
 def print_summary(
     result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
 ) -> None:
-    """Print the errors of each run, and warnings."""
+    """Print the prediction errors of each recording, and the warnings."""
     from sysid_core.report import consistency_sentence
 
     estimate = result.estimate
@@ -191,7 +192,7 @@ def print_summary(
 
 
 def _print_predictions(title: str, runs: Mapping[str, Sequence[Prediction]]) -> None:
-    """Print the errors of runs, grouped by the text before their names."""
+    """Print the prediction errors of recordings, grouped by the text before their names."""
     table = Table(title=title)
     for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
         table.add_column(column, justify="left" if column == "joint" else "right")
@@ -218,7 +219,9 @@ def _print_predictions(title: str, runs: Mapping[str, Sequence[Prediction]]) -> 
 
 
 def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
-    """Sentences on delay, source of the velocities, gains and load; empty for a sequential fit."""
+    """Sentences on the delay, the source of the velocities, the gains and the load; empty for a
+    sequential fit.
+    """
     from sysid_core.estimation.arm_fit import ArmFit
 
     if not isinstance(fit, ArmFit):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid init`: writes the files for a first identification, completed as far as possible."""
+"""`sysid init` writes the files for a first identification, completed as far as possible."""
 
 from __future__ import annotations
 
@@ -202,8 +202,7 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown gains are estimated from a run with a known"
-        " load: sysid identify … --loaded RECORDING --load-mass KG."
+        "drives.gain [N m/A] with its source; unknown gains are estimated from a recording with a known load: sysid identify … --loaded RECORDING --load-mass KG."
     ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid init --driver servos`: the column map of a table with commands and positions."""
+"""`sysid init --driver servos` writes the column map of a table with commands and positions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def servo_columns(path: Path, model: RobotModel) -> tuple[str, list[str]]:
 
     Args:
         path: Table with times, commands and positions.
-        model: Robot to which the joints belong.
+        model: Robot whose joints are recognised in the columns.
 
     Raises:
         SignalError: The file is not a table.
@@ -79,7 +79,7 @@ def describe(recording: Path, model: RobotModel) -> list[str]:
     """Print the contents of a dataset, bag or folder, and return what is missing.
 
     Raises:
-        SignalError: The recording cannot be read, or belongs to another robot.
+        SignalError: The recording cannot be read, or is that of another robot.
     """
     motions = read_recordings([recording])
     matched = match_joints(motions[0], model)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid limits`: file with the motion limits for planner and executor."""
+"""`sysid limits` writes the limits file, which contains the motion limits for planner and executor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.files import write_text
 
 limits = group(
     "limits",
-    "Write the file of motion limits for planner and executor.",
+    "Write the limits file, which contains the motion limits for planner and executor.",
     "sysid limits init ur5 --out limits.yaml",
     {"init": "limits"},
 )
@@ -33,15 +33,15 @@ def init(
 ) -> None:
     """Write the motion limits of a robot from its URDF and the values published by its vendor.
 
-    Check the file before use: values that the URDF lacks are cautious defaults. Add the cell
-    (ground, workspace, planes, obstacles).
+    Check the file before use: values that the URDF lacks are cautious defaults. Add the
+    surroundings of the robot (ground, workspace, planes, obstacles).
 
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data.
         out: File to write (YAML).
         tcp_frame: Link whose speed is limited.
         tcp_speed: TCP speed limit [m/s].
-        srdf: MoveIt's SRDF: pairs of links that may touch.
+        srdf: SRDF of MoveIt, from which the pairs of links that may touch are copied.
         force: Overwrite an existing file.
     """
 

@@ -99,7 +99,7 @@ def run(
     until: str = "",
     yes: bool = False,
 ) -> None:
-    """Execute a plan: check it, play it slowly, then record it at full speed; weigh or identify.
+    """Execute a plan slowly, then at full speed while recording; then weigh or identify.
 
     The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops
     the robot smoothly.
@@ -109,18 +109,18 @@ def run(
         plan: Trajectory, or result folder of `sysid plan`.
         out: New folder for bag, results and logs.
         namespace: Namespace of all nodes.
-        slow: Speed of a first pass relative to the plan; 0: no first pass.
+        slow: Speed of a first, slow execution, relative to the planned speed; 0: no slow execution.
         method: Estimation method for plans of a whole arm, as in `sysid identify`.
         calibration: Stored calibration of the sensor, for plans without tare.
-        until: Stop the motion smoothly when 'mass', 'com' or 'inertia' of the payload is
-            determined.
+        until: Stop the motion smoothly as soon as this quantity of the payload is accurate enough:
+            'mass', 'com' or 'inertia'.
         yes: Do not ask for confirmation before the robot moves.
     """
     module = ros_module("sysid_nodes.bringup")
     if out.exists() and any(out.iterdir()):
         raise SysIdError(f"'{out}' isn't empty.", remedy="Give another --out.")
     if until not in ("", "mass", "com", "inertia"):
-        raise SysIdError(f"No quantity '{until}'.", remedy="Give --until mass, com or inertia.")
+        raise SysIdError(f"No quantity '{until}'.", remedy="Set --until to mass, com or inertia.")
     if calibration is not None and not calibration.is_file():
         raise SysIdError(f"No file '{calibration}'.", remedy="`sysid tare` writes one.")
     options = module.RunOptions(
@@ -200,11 +200,12 @@ def replay(
 
     Args:
         rate: Replay rate, relative to real time.
-        start: Start of the replay, from the start of the bag [s].
+        start: Start of the replay, relative to the start of the bag [s].
         loop: Repeat the bag.
         clock: Publish /clock, for nodes with use_sim_time.
         wait: Longest wait for subscribers [s].
-        listeners: Wait for this node as well (repeatable).
+        listeners: Node whose subscriptions the replay waits for; may be repeated; default: all
+            subscribers.
     """
     module = ros_module("sysid_nodes.replay")
     sent = module.replay(

@@ -76,7 +76,7 @@ def _numbers(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> dict[str, Any]:
-    """Content of the output of `--json`."""
+    """Data for the JSON file of `--json`."""
     return {
         "schema": "robot_sysid/loops_check/1",
         "robot": chain.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload`: identifies the payload of a robot with a force-torque sensor from a recording."""
+"""`sysid payload` identifies the payload of a robot with a force-torque sensor from a recording."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def payload(
         recording: rosbag2 folder, MCAP file, or a table (CSV, NPZ, Parquet, MAT).
         repeat: Folder with recordings of one object, to measure the repeatability.
         parts: File of known loads (YAML) to be recognised; needs --calibration.
-        expect: Expected load of --parts.
+        expect: Name of the expected load in the file of --parts.
         out: Folder for estimate, result and report.
     """
     if (recording is None) == (repeat is None):

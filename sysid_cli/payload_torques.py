@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload-torques`: identifies the payload of an arm without a force-torque sensor."""
+"""`sysid payload-torques` identifies the payload of an arm without a force-torque sensor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 def payload_torques(
     *, settings: TorqueWeighingSettings, out: PathOption, json_path: JsonPathOption = ""
 ) -> None:
-    """Weigh a payload by joint torques or motor currents, relative to the unloaded arm.
+    """Estimate a payload from joint torques or motor currents, compared with those of the unloaded
+    arm.
 
     Args:
         out: Folder for estimate, result and report.
@@ -49,7 +50,9 @@ def payload_torques(
 def print_summary(
     fit: LoadedArm, true_mass: float | None, out: Path, said: Sequence[str] = ()
 ) -> None:
-    """Print the payload with standard deviations, the error of a known mass, and new remarks."""
+    """Print the payload with its standard deviations, its difference from a known mass, and new
+    remarks.
+    """
     from sysid_core.report import with_deviation
 
     estimate = fit.estimate

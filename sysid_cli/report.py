@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid report`: compares several runs, and lists their reports."""
+"""`sysid report` compares results, and lists their reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysid_cli.tables import print_list
 
 report = group(
     "report",
-    "List and compare the reports of several runs.",
+    "List the reports of results, and compare results.",
     "sysid report index results",
     {"compare": "report", "index": "report"},
 )
@@ -30,7 +30,8 @@ def compare(
     out: Path = Path("results/comparison"),
     every: Annotated[bool, typer.Option("--all")] = False,
 ) -> None:
-    """Compare results: parameters, significance of their differences, errors, settings.
+    """Compare the parameters of results, the significance of their differences, errors and
+    settings.
 
     Args:
         runs: Result folders; all are compared with the first.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid reproduce`: repeats the tables of the papers and compares with the published numbers."""
+"""`sysid reproduce` repeats the tables of the papers, and compares them with the published numbers."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def payload(
     objects: str = "",
     workers: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
-    """Identify eight objects with every method and compare with the paper's tables.
+    """Repeat the tables of Nadeau et al.: eight payloads are estimated with every method.
 
     Args:
-        full: All 640 runs and four seeds (some minutes).
+        full: Simulate all 640 motions with four seeds (some minutes).
         objects: Names, separated by commas; all eight if not given.
         workers: Processes; 0: one per core.
     """

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid servos`: identifies position servos from commands and encoders, simulates and exports
-them.
-"""
+"""`sysid servos` identifies position servos from commands and encoders, simulates and exports them."""
 
 from __future__ import annotations
 
@@ -99,11 +97,11 @@ def simulate(
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None) -> None:
-    """Write MJCF with position actuators, or C code of the torques, and a proof; list lost terms.
+    """Export the servos as MJCF or C code with a proof, and list the terms that the format lacks.
 
     Beside the file, FILE_actuators.yaml contains actuators for Isaac Lab. `sysid verify
-    FILE.proof.json` repeats the proof. Exit status 1 if the torques of the file differ
-    from those of the servos.
+    FILE.proof.json` repeats the comparisons of the proof. Exit status 1 if the torques of the file
+    differ from those of the servos.
 
     Args:
         folder: Folder of `sysid servos identify`.

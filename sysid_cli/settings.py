@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands whose options are parameters of functions, and options that several commands share."""
+"""Decorator that makes a command of a function, and options that several commands share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 PathOption = Annotated[Path, typer.Option()]  # of a path that must be given
 BagRobotOption = Annotated[
-    str, typer.Option(help="URDF file or name; default: the description in the bag.")
+    str,
+    typer.Option(
+        help="URDF file, or a robot of example-robot-data; default: the description in the bag."
+    ),
 ]
 EffortKindOption = Annotated[
     str, typer.Option(help="Kind of the efforts, if the bag does not declare it.")

@@ -55,7 +55,7 @@ def print_rows(
     Args:
         columns: Headings.
         rows: Cells of each row.
-        left: Columns of text, beside the first one.
+        left: Further columns of text, aligned on the left like the first column.
         options: Options of `rich.table.Table`.
     """
     table = Table(**options)
@@ -67,7 +67,7 @@ def print_rows(
 
 
 def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
-    """Print the errors of exported files next to those of the identified model."""
+    """Print the prediction errors of exported files beside those of the identified model."""
     from sysid_core.report import export_table
 
     if not errors:
@@ -77,7 +77,7 @@ def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
 
 
 def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
-    """Print the first `most` lines of a list, and the number of the others.
+    """Print the first `most` lines of a list, and the number of the remaining ones.
 
     Args:
         lines: Lines to print.
@@ -92,7 +92,7 @@ def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
 
 
 def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
-    """Print the payload as calls for the controller of each vendor, in a given frame."""
+    """Print the calls that set the payload in the controller of each vendor, in a given frame."""
     if settings:
         console.print(
             f"For controllers, in '{frame}' (add everything mounted between the flange and this"
@@ -100,7 +100,7 @@ def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
         )
     for s in settings:
         console.print(
-            f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",
+            f"  {s.vendor:7} {s.text}  (rounding error: {s.error_torque:.1g} N m)",
             highlight=False,
             soft_wrap=True,
         )

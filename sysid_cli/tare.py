@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid tare`: estimates bias, tool and delay of a force-torque sensor from a recording."""
+"""`sysid tare` estimates bias, tool and delay of a force-torque sensor from a recording."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def print_full(full: FullCalibration) -> None:
         f"Force gains of x, y, z: {pairs(gains, np.diag(full.gain_sd), 1.0, 3)}.",
         f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
         f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
-        f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)}"
+        f"Drift of the forces during the recording: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)}"
         " N.",
         "Not separable by these postures: " + " ".join(full.confounded),
     ):
@@ -111,7 +111,9 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
         )
     delay, delay_sd = calibration.delay
     if np.isfinite(delay_sd):
-        lines.append(f"The wrench is {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms late.")
+        lines.append(
+            f"The wrench is delayed by {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms relative to the joint positions."
+        )
     if calibration.tool_pi[0] > 0:
         lines.append("This load is stored as the tool, and subtracted wherever the file is used.")
     for line in (*lines, *calibration.notes, f"Written: {out}"):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan`: one module for each group of sub-commands."""
+"""`sysid plan` plans motions; each group of its sub-commands has a module."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan check | show | validation`: commands for existing motions."""
+"""`sysid plan check`, `show` and `validation` check and show existing motions, and plan a second
+one.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ class MotionSettings:
     robot: Annotated[str, typer.Argument(help="URDF file, or a robot of example-robot-data.")]
     limits: Annotated[
         Path | None,
-        typer.Option("--limits", metavar="FILE", help="Limits file, as from `sysid limits init`."),
+        typer.Option(
+            "--limits",
+            metavar="FILE",
+            help="Limits file, such as that written by `sysid limits init`.",
+        ),
     ] = None
     lock: Annotated[list[str], typer.Option(metavar="JOINT", help="Joint to be locked.")] = field(
         default_factory=list
@@ -63,8 +69,7 @@ class MotionSettings:
         if missing:
             raise ModelError(
                 f"'{self.file}' does not contain the joints {missing} of '{model.name}'.",
-                remedy=f"Lock them: {lock_options(missing)}; or give the robot that"
-                " the motion was planned for.",
+                remedy=f"Lock them: {lock_options(missing)}; or specify the robot for which the motion was planned.",
                 missing=missing,
             )
         return model, self._limits_of(model, motion), motion
@@ -91,7 +96,7 @@ def check(*, given: MotionSettings, out: Path | None = None) -> None:
     """Check a motion against the limits of a robot; exit status 1 if a limit is violated.
 
     Args:
-        out: File for the checked motion (NPZ), for the executor.
+        out: File for the checked motion (NPZ), which the executor can play.
     """
     from sysid_core.planning import MotionChecker, check_motion
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan arm | payload | postures | sequential | servos | loops`: commands that plan new
-motions.
-"""
+"""`sysid plan arm`, `payload`, `postures`, `sequential`, `servos` and `loops` plan new motions."""
 
 from __future__ import annotations
 
@@ -175,7 +173,7 @@ def servos(
     settings: ServoPlanSettings,
     json_path: JsonPathOption = "",
 ) -> None:
-    """Plan a motion for an arm with position servos: a slow and a full pass, with rests; no torques are needed.
+    """Plan a motion for an arm with position servos: a slow and a fast pass with phases at rest.
 
     A motion is written only if it passes every check.
     """

@@ -11,7 +11,7 @@ from sysid_core.settings import bounded, require_bounds
 
 
 class _Bounded:
-    """Settings within the bounds of their fields."""
+    """Base of the settings; their values must lie within the bounds of their fields."""
 
     def __post_init__(self) -> None:
         require_bounds(self, ExcitationError)
@@ -24,19 +24,21 @@ class PlanSettings(_Bounded):
     Attributes:
         rate_hz: Sampling rate of the motion [Hz].
         seed: Seed of the random numbers; the same seed gives the same motion.
-        lock: Joint to be locked; may be repeated.
+        lock: Joint to be locked, JOINT or JOINT=POSITION; may be repeated.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
             3.14159,0,0 for a robot on the ceiling.
-        limits: File with the limits of the robot and its cell, which replaces the options below:
-            from `sysid limits init`, the bringup file, or MoveIt's joint_limits.yaml.
+        limits: File with the limits of the robot and its cell (written by `sysid limits init`, a
+            bringup file, or MoveIt's joint_limits.yaml); it replaces the options for limits.
         tcp_frame: Link whose speed is limited; default: the last moving link.
         tcp_speed: TCP speed limit [m/s].
-        acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs contain none.
+        acceleration: Acceleration limit of every joint [rad/s² or m/s²], which URDFs do not
+            contain.
         jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
-        effort_share: Share of the URDF's effort limits for rigid-body torques; the rest is left for friction.
-        position_margin: Margin to the URDF's position limits [rad or m].
+        effort_share: Share of the URDF's effort limits that rigid-body torques may use; the rest is
+            left for friction.
+        position_margin: Smallest distance from the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
         workspace: Box in the base frame that must contain all moving parts, X0,Y0,Z0,X1,Y1,Z1 [m].
         held: Size of the held object and its centre in the TCP frame: DX,DY,DZ,X,Y,Z [m].
@@ -89,7 +91,7 @@ class ArmPlanSettings(_Bounded):
         after: Earlier data about the parameters: estimate.yaml, an executed trajectory, or a recording. The
             motion excites the parameters that are still uncertain. May be repeated.
         columns: Column map of recordings given by --after.
-        validation: Also plan a different motion for validation.
+        validation: Also plan a second, different motion for validation.
         candidates: Number of random motions, the best of which become the initial motions.
         starts: Number of initial motions from which the optimisation starts.
         iterations: Number of iterations of each optimisation.
@@ -172,8 +174,8 @@ class SequentialPlanSettings(_Bounded):
         candidates: Number of random postures per joint.
         start: Start and end posture, one number per joint separated by commas [rad or m].
         friction: Friction terms to be estimated, as in `sysid identify`.
-        link_torque: Torque measurement on the link side, so that the torques of joints at rest are
-            also used.
+        link_torque: Declare that torques are measured on the link side; the torques of joints at
+            rest are then used as well.
         common: Options of all planners: sampling rate, robot and limits.
     """
 
@@ -188,12 +190,11 @@ class SequentialPlanSettings(_Bounded):
 
 @dataclass(frozen=True, kw_only=True)
 class ServoPlanSettings(_Bounded):
-    """Settings of a motion for position servos: a slow and a fast pass of one series; torques are
-    not used.
+    """Settings of a motion for position servos, which consists of a slow and a fast pass.
 
     Attributes:
         period: Duration of the motion at full speed [s].
-        slow: Speed of the first, slow execution of the motion, as a share of full speed.
+        slow: Speed of the first, slow pass, relative to full speed.
         candidates: Number of random motions to choose from.
         still: Duration of each phase at rest [s].
         common: Options of all planners: sampling rate, robot and limits.
@@ -208,15 +209,16 @@ class ServoPlanSettings(_Bounded):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopsPlanSettings(_Bounded):
-    """Settings of motions of a closed chain's driven joints; the others follow.
+    """Settings of motions of a closed chain's driven joints, which determine those of its passive
+    joints.
 
     Attributes:
         urdf: URDF file, if the loops file does not contain one.
-        motions: Number of motions, planned in sequence.
+        motions: Number of motions, which are planned one after the other.
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Share of the range of closed loops that the motion may use, 0 to 1.
+        fill: Share of the joint range in which the loops close that the motion may use, 0 to 1.
         drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Number of motions in each generation of the search.
         generations: Number of generations of the search.

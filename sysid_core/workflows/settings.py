@@ -17,11 +17,11 @@ ESTIMATE = "estimate"  # gravity, from the recordings
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSettings:
-    """Runs with a load of known mass, and the known values of the load.
+    """Recordings with a load of known mass, and the known values of the load.
 
     Attributes:
-        loaded: Runs with a load of known mass, from which the drive gains are estimated.
-        load_mass: Mass of the load in the loaded runs [kg].
+        loaded: Recording with a load of known mass, to estimate the drive gains; may be repeated.
+        load_mass: Mass of the load in the recordings of --loaded [kg].
         load_frame: Frame that carries the load, such as tool0; default: the last link.
         load_com: Centre of mass of the load in the load frame, X,Y,Z [m]; default: estimated.
     """
@@ -39,8 +39,8 @@ class SequentialSettings:
     Attributes:
         plan: With --method sequential: trajectory of the executed motion, from `sysid plan
             sequential`.
-        unexcited: With --method sequential: minimal constants that the motion does not excite are
-            refused ('refuse') or keep their URDF values ('prior').
+        unexcited: With --method sequential: treatment of minimal constants that the motion does not
+            excite: 'refuse' ends with an error, 'prior' keeps their URDF values.
     """
 
     plan: Path | None = None
@@ -56,11 +56,11 @@ class IdentifySettings:
         robot: URDF file, or a robot of example-robot-data.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
-        load: Load of known mass, with which the drive gains are estimated.
+        load: Recordings with a load of known mass, which determines the drive gains.
         loops: Loops file of a closed chain (YAML), 'own-leg' (reference robot), or 'mimic' for the mimic
             joints of the URDF.
-        validate: Held-out runs for validation; may be repeated.
-        fit: Options of the fit, such as method, friction terms and filters.
+        validate: Recording for validation, which is not used in the fit; may be repeated.
+        fit: Settings of the fit, such as method, friction terms and filters.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF;
             'estimate' estimates it from the recordings.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
@@ -129,20 +129,21 @@ class TorqueWeighingSettings:
         robot: URDF file, or a robot of example-robot-data.
         frame: Frame that carries the payload, such as tool0.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
-        unloaded: Runs of the same arm without payload; may be repeated. Default: the URDF's
-            parameters.
-        arm: estimate.yaml of the unloaded arm (full parameters), instead of unloaded runs.
+        unloaded: Recording of the same arm without the payload; may be repeated. Default: the
+            parameters of the URDF replace it.
+        arm: estimate.yaml of the unloaded arm (full parameters), which replaces --unloaded.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
         gain_sd: Relative standard deviation of each drive gain; default: the column map's `gain_sd`,
             or 0.05.
-        target_current: Columns FIRST-LAST of the controller's desired currents; with
-            --target-torque they replace the gains of the column map.
+        target_current: Columns FIRST-LAST of the controller's desired currents. The gains computed
+            from these and from --target-torque replace those of the column map.
         target_torque: Columns FIRST-LAST of the controller's model torques.
         friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
-        shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
+        shape: Shape of the payload in the frame --frame, as in `sysid payload`: a prior of the
+            inertia.
         reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
             of the frame [m].
-        size: Radius of a ball of about the size of the payload [m].
+        size: Radius of a ball that is about as large as the payload [m].
         rate_hz: Sampling rate for the fit [Hz].
         motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].
         effort_kind: Kind of the efforts, if the bag does not declare it.
@@ -188,11 +189,12 @@ class SensorSettings:
     """Settings of the robot with a force-torque sensor and of the live estimator.
 
     Attributes:
-        robot: URDF file or name; default: the description in the bag.
-        lock: Joint to be locked, JOINT or JOINT=POSITION; unmeasured joints are always locked.
-        wrench_frame: Other frame id in the wrench messages that denotes the sensor frame.
+        robot: URDF file, or a robot of example-robot-data; default: the description in the bag.
+        lock: Joint to be locked, JOINT or JOINT=POSITION; may be repeated. Unmeasured joints are
+            always locked.
+        wrench_frame: Frame id of the wrench messages, if it is not the name of the sensor frame.
         wrench_sign: Sign convention of the wrench: sensor-on-load (f = -m g at rest),
-            load-on-sensor, or auto (from the weight).
+            load-on-sensor, or auto (determined from the weight).
         sensor_parent: Link on which the sensor is mounted, if neither the URDF nor tf_static has
             its frame.
         sensor_pose: Pose of the sensor on its parent link: 'x y z roll pitch yaw' (m, rad).
@@ -228,7 +230,8 @@ class SensorSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSettings:
-    """Columns of a table with a wrench; columns not given are recognised by their names.
+    """Columns of a table with a wrench; columns that are not specified are recognised by their
+    names.
 
     Attributes:
         wrench_columns: Wrench columns of a table: six, force then torque, separated by commas.
@@ -272,15 +275,17 @@ class WeighSettings:
         sensor_robot: Options that describe the robot and the force-torque sensor.
         table: Options that describe the columns of a table.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
-        sensor: Quality of the sensor: ordinary, or calibrated (gains, delay, axes).
+        sensor: Quality of the sensor: ordinary, or calibrated (accurate gains, delay and axes).
         calibration: Sensor calibration from an earlier tare.
-        clock: Time stamps of the wrench: estimate (offset and drift against the clock of the
-            joints, corrected above 5 ms) or as-stamped.
-        flange_frame: Frame of the controller's payload setting; default: the sensor frame.
+        clock: Treatment of the time stamps of the wrench: estimate (estimates offset and drift
+            relative to the clock of the joints, and corrects them above 5 ms) or as-stamped.
+        flange_frame: Frame to which the controller's payload setting refers; default: the sensor
+            frame.
         load_diagram: Permissible masses by distance of the centre of mass from the flange, from the
             manual of the robot: corners 'DISTANCE:MASS,...' [m, kg], such as 0:5,0.3:5,0.6:2.5.
         truth: YAML file with the true parameters `pi` (ten numbers) for comparison.
-        compare: Also run every other method on the same data, for the report.
+        compare: Also estimate the payload with every other method, and compare the results in the
+            report.
     """
 
     sensor_frame: str = ""
@@ -318,8 +323,8 @@ class TareSettings:
         recording: rosbag2 bag with at least three tilted postures of one second each.
         sensor_frame: Frame of the force-torque sensor.
         sensor: Options that describe the robot and the sensor.
-        tool: Declaration that the sensor carries only the tool, which later payload results
-            exclude.
+        tool: Declare that the sensor carries only the tool. Later payload results then exclude the
+            tool.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
         dress_pack: Also estimate the pull of cables and hoses, with the empty gripper in at least 12 static
@@ -327,8 +332,9 @@ class TareSettings:
         check: Stored calibration to check: only its bias is estimated again, from one or more static
             postures without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
-        bare: Declaration that the sensor carries no load.
-        expected_mass: Expected mass on the sensor [kg], exact with --calibrate; 0: unknown.
+        bare: Declare that the sensor carries no load.
+        expected_mass: Expected mass on the sensor [kg]; with --calibrate, the exact mass; 0:
+            unknown.
         force_range: Full scale of the forces [N]; 0: unknown.
         torque_range: Full scale of the torques [N m]; 0: unknown.
     """

@@ -222,7 +222,7 @@ def test_an_export_writes_all_its_files_or_none(result, tmp_path, monkeypatch):
 
 def test_no_target_and_no_folder_are_refused_before_anything_is_read(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelError, match="No target"):
+    with pytest.raises(ModelError, match="No format"):
         call("export", tmp_path, "--to", " ,", "--out", tmp_path / "x")
     with pytest.raises(SysIdError, match="is a file"):
         call("export", tmp_path, "--to", "urdf", "--out", tmp_path / "file" / "x")

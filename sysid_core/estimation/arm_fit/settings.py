@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a fit by their names on the command line."""
+"""Settings of a fit, with their names on the command line."""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ WITH_PRIOR = ("auto", "lmi", "entropic")
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """Settings of a fit; those that are not given are chosen on held-out parts of the recordings.
+    """Settings of a fit; those that are not specified are selected on held-out parts of the
+    recordings.
 
     Attributes:
         method: Estimator: auto, ols, wls, irls, lmi, entropic or sequential.
         friction: 'auto' (selected by cross-validation), or terms separated by commas:
             usual, geared (both are sets of terms), coulomb, viscous, inertia, offset, asymmetry, stribeck,
             play, load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
-        fix: Parameters fixed at the URDF's values: inertials, friction, links, joints or names.
+        fix: Parameters that keep their URDF values: 'inertials', 'friction', or the name of a link,
+            joint or parameter.
         prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
             cross-validation.
         prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05. With
-            this prior, lmi and entropic also give standard deviations of parameters that are
-            identifiable only in combination.
+            this prior, lmi and entropic also compute standard deviations of parameters that are
+            identifiable only in combination with others.
         rate_hz: Rate at which the regressor is computed [Hz].
         motion_cutoff_hz: Low-pass cut-off of the motion [Hz]; 0: selected by cross-validation.
-        differentiate: Source of velocities and accelerations: 'filter', or 'positions' without
-            measured velocities; 'auto': selected by cross-validation.
+        differentiate: Source of velocities and accelerations: 'filter' uses measured velocities,
+            'positions' uses positions only; 'auto': selected by cross-validation.
         torque_cutoff_hz: Low-pass cut-off of regressor and torque [Hz].
         delay: Delay of the efforts [s]; 'auto' corrects the estimated delay unless that degrades
             the prediction of held-out parts.
         velocity_feedback: 'auto' estimates the velocity gains with which the controllers react to
-            the noise of velocities, and keeps them if they predict held-out parts better; 'off'.
+            the noise of velocities, and keeps them if they predict held-out parts better; 'off'
+            sets them to zero.
     """
 
     method: str = "auto"
