@@ -8,6 +8,7 @@ from two_joint_arm import URDF, swing
 
 from sysid_core.estimation.arm import Identification, identify
 from sysid_core.estimation.fit import LeastSquares
+from sysid_core.export.projection import Projection
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 
@@ -15,6 +16,18 @@ USUAL = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
 LOADED = (*USUAL, FrictionTerm.LOAD, FrictionTerm.OFFSET)
 TRUTH = {"F_c": (2.0, 1.0), "F_v": (1.5, 0.5), "I_a": (0.3, 0.1), "F_l": (0.15, 0.1)}
 TRUTH["beta"] = (0.4, -0.3)
+
+
+def with_drives(
+    model: RobotModel,
+    terms: tuple[FrictionTerm, ...] = (),
+    rng: np.random.Generator | None = None,
+    **values: float,
+) -> Projection:
+    """A robot with friction of these terms: random values, or those of each symbol (0: not given)."""
+    friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
+    given = [values.get(name.rsplit(".", 1)[1], 0.0) for name in friction.names]
+    return Projection(model, friction, given if rng is None else rng.uniform(0.1, 1.0, len(given)))
 
 
 def identified(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from exported_arm import with_drives
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
@@ -73,8 +74,7 @@ def test_code_has_our_torques_with_all_terms(rng, tmp_path):
 def test_code_of_random_trees_has_pinocchios_rigid_bodies(seed, tmp_path):
     rng = np.random.default_rng(seed)
     model = RobotModel.from_urdf(random_urdf(rng), gravity=rng.normal(size=3))
-    friction = FrictionModel(DriveTrain.direct(model.joint_names), ())
-    code = compiled(Projection(model, friction, np.zeros(0)), tmp_path)
+    code = compiled(with_drives(model), tmp_path)
     q, v, a = rng.normal(size=(3, 20, model.nv))
     still = np.zeros_like(q)
     rigid = model.inverse_dynamics(q, v, a)
@@ -96,8 +96,7 @@ def test_code_of_random_trees_has_pinocchios_rigid_bodies(seed, tmp_path):
 
 def test_names_that_c_cannot_have_are_replaced_or_refused(rng, tmp_path):
     model = RobotModel.from_urdf(random_urdf(rng))
-    friction = FrictionModel(DriveTrain.direct(model.joint_names), ())
-    robot = Projection(replace(model, name='7 of "nine" */'), friction, np.zeros(0))
+    robot = with_drives(replace(model, name='7 of "nine" */'))
     assert c_prefix(robot.model.name) == "robot_7_of_nine"
     compiled(robot, tmp_path)
     with pytest.raises(ModelError, match="can't begin the names"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from exported_arm import LOADED, identified
+from exported_arm import LOADED, USUAL, identified, with_drives
 from random_tree import random_urdf, with_consistent_bodies
 from two_joint_arm import URDF
 
@@ -242,11 +242,7 @@ def test_locked_joints_are_a_stated_loss_of_every_file(target):
     losses = {loss.code: loss.names for loss in losses_of(follower, target, None)}
     assert losses[LossCode.MIMIC] == ("panda_finger_joint2",)
     if target is Target.URDF:
-        assert "<mimic" not in urdf_of(
-            Projection(
-                follower, FrictionModel(DriveTrain.direct(follower.joint_names), ()), np.zeros(0)
-            )
-        )
+        assert "<mimic" not in urdf_of(with_drives(follower))
 
 
 def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):
@@ -309,9 +305,7 @@ def test_a_robot_with_loops_is_written_with_them_to_mjcf_alone(rng, tmp_path):
     chain = load_closed_chain("own-leg")
     passive = {joint: JointDrive(*rng.uniform(0.1, 1.0, size=4)) for joint in chain.passive}
     model = DrivenRobot.of(chain.with_drives(passive))
-    terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA, FrictionTerm.OFFSET)
-    friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
-    robot = Projection(model, friction, rng.uniform(0.1, 1.0, size=len(friction.names)))
+    robot = with_drives(model, (*USUAL, FrictionTerm.OFFSET), rng)
     file = write_target(Target.MJCF, robot, tmp_path).files[0]
     assert mujoco.MjModel.from_xml_path(str(file)).neq == len(chain.closures)
     read = reader_of(Target.MJCF, file, robot)

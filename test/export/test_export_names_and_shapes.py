@@ -6,23 +6,22 @@ from __future__ import annotations
 import shutil
 import xml.etree.ElementTree as ET
 
-import numpy as np
 import pytest
 import yaml
+from exported_arm import with_drives
 from two_joint_arm import URDF
 
 from sysid_core.export import LossCode, Target
 from sysid_core.export.files import largest_differences, reader_of, write_target
 from sysid_core.export.projection import Projection
-from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
+from sysid_core.robot import RobotModel
 
 FLANGE = """<link name="flange"/><joint name="f" type="fixed"><origin xyz="0.1 0.2 0.3"
 rpy="0.4 -0.5 0.6"/><parent link="b"/><child link="flange"/></joint></robot>"""
 
 
 def frictionless(urdf: str) -> Projection:
-    model = RobotModel.from_urdf(urdf)
-    return Projection(model, FrictionModel(DriveTrain.direct(model.joint_names), ()), np.zeros(0))
+    return with_drives(RobotModel.from_urdf(urdf))
 
 
 @pytest.mark.parametrize(

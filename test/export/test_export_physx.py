@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exported_arm import USUAL, with_drives
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.export.projection import Projection
 from sysid_core.export.usd import prim_names, usd_of
-from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, example_robots
+from sysid_core.robot import RobotModel, example_robots
 
 ovphysx = pytest.importorskip("ovphysx", reason="ovphysx isn't installed")
-TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
 ROBOTS = ["panda", *range(5)] if "panda" in example_robots() else [*range(5)]
 PENDULUM = """<robot name="pendulum"><link name="base"/><link name="arm"><inertial><mass value="1"/>
 <origin xyz="0.2 0 0"/><inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>
@@ -111,15 +111,10 @@ def in_physx(tmp_path):
         one.close()
 
 
-def driven(model: RobotModel, rng: np.random.Generator) -> Projection:
-    friction = FrictionModel(DriveTrain.direct(model.joint_names), TERMS)
-    return Projection(model, friction, rng.uniform(0.1, 1.0, size=len(friction.names)))
-
-
 @pytest.mark.parametrize("name", ROBOTS)
 def test_physx_has_our_torques_and_fields(name, rng, in_physx):
     text = random_urdf(np.random.default_rng(name)) if isinstance(name, int) else name
-    robot = driven(with_consistent_bodies(RobotModel.from_urdf(text), rng), rng)
+    robot = with_drives(with_consistent_bodies(RobotModel.from_urdf(text), rng), USUAL, rng)
     model = robot.model
     plant = in_physx(robot)
     lower, upper = (np.clip(x, -2.0, 2.0) for x in model.position_limits)
@@ -142,11 +137,8 @@ def test_physx_has_our_torques_and_fields(name, rng, in_physx):
 
 def test_a_joint_in_physx_sticks_below_its_friction_and_slides_above(in_physx):
     model = RobotModel.from_urdf(PENDULUM)  # about the vertical: gravity has no torque
-    friction = FrictionModel(DriveTrain.direct(model.joint_names), TERMS)
-    dry, viscous, armature = (2.0, 1.5, 0.3)
-    given = {"F_c": dry, "F_v": viscous, "I_a": armature}
-    values = [given[name.rsplit(".", 1)[1]] for name in friction.names]
-    plant = in_physx(Projection(model, friction, np.array(values)))
+    dry, viscous = 2.0, 1.5
+    plant = in_physx(with_drives(model, USUAL, F_c=dry, F_v=viscous, I_a=0.3))
     for _ in range(500):
         plant.write("ACTUATION_FORCE", [1.9])
         plant.step(0.001)

@@ -6,12 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from exported_arm import with_drives
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.export import Target
 from sysid_core.export.files import write_target
 from sysid_core.export.projection import Projection
-from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, example_robots
+from sysid_core.robot import RobotModel, example_robots
 
 STAND = """<link name="world"/><joint name="stand" type="fixed"><parent link="world"/>
 <child link="base"/><origin xyz="0 0.1 0.8" rpy="0.3 0 0"/></joint></robot>"""
@@ -28,7 +29,7 @@ def robot_of(name: str | int, rng: np.random.Generator) -> Projection:
         text = text.replace("</robot>", STAND) if name % 2 else text
         name = text.replace('<link name="base"/>', f'<link name="base">{shape}</link>')
     model = with_consistent_bodies(RobotModel.from_urdf(name), rng)
-    return Projection(model, FrictionModel(DriveTrain.direct(model.joint_names), ()), np.zeros(0))
+    return with_drives(model)
 
 
 def torques_in_pinocchio(path, target: Target, names, q, v, a) -> np.ndarray:

@@ -7,12 +7,12 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from exported_arm import USUAL, with_drives
 from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
-from sysid_core.export.projection import Projection
 from sysid_core.export.urdf import urdf_of
-from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, example_robots
+from sysid_core.robot import RobotModel, example_robots
 
 ROBOTS = [name for name in ("xarm7", "panda", "ur5", "kinova") if name in example_robots()]
 
@@ -28,10 +28,8 @@ def other_pi(model: RobotModel, rng: np.random.Generator) -> np.ndarray:
 
 def written(model: RobotModel, pi: np.ndarray, friction: float = 0.0, **more: object) -> str:
     """URDF with other bodies, and with as much Coulomb and half as much viscous friction."""
-    terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
-    drives = FrictionModel(DriveTrain.direct(model.joint_names), terms)
-    values = [friction if name.endswith(".F_c") else 0.5 * friction for name in drives.names]
-    return urdf_of(Projection(model.with_pi(pi), drives, np.array(values)), **more)
+    robot = with_drives(model.with_pi(pi), USUAL, F_c=friction, F_v=0.5 * friction)
+    return urdf_of(robot, **more)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -3,29 +3,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exported_arm import LOADED, identified
+from exported_arm import LOADED, USUAL, identified, with_drives
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
 from sysid_core.export import LossCode, Target
 from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
-from sysid_core.export.projection import Projection, projections
+from sysid_core.export.projection import projections
 from sysid_core.export.usd import UsdReader, prim_names, usd_of
-from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
-
-TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
-
-
-def robot_with_drives(model: RobotModel, rng: np.random.Generator) -> Projection:
-    friction = FrictionModel(DriveTrain.direct(model.joint_names), TERMS)
-    return Projection(model, friction, rng.uniform(0.1, 1.0, size=len(friction.names)))
+from sysid_core.robot import RobotModel
 
 
 def test_usd_has_our_torques_within_single_precision(rng, tmp_path):
     pytest.importorskip("pxr", reason="usd-core isn't installed")
     arms = [RobotModel.from_urdf(random_urdf(np.random.default_rng(k))) for k in range(5)]
     for model in (with_consistent_bodies(RobotModel.from_urdf("panda"), rng), *arms):
-        robot = robot_with_drives(model, rng)
+        robot = with_drives(model, USUAL, rng)
         written = write_target(Target.USD, robot, tmp_path)
         read = reader_of(Target.USD, written.files[0], robot)
         worst, torque = largest_differences(read, robot, whole=False, states=100, seed=1)
@@ -52,7 +45,7 @@ def test_names_that_usd_cannot_have_are_replaced_and_told(rng):
     losses = {loss.code: loss.names for loss in losses_of(model, Target.USD, None)}
     assert set(model.joint_names) <= set(losses[LossCode.NAMES])  # they have blanks
     assert losses[LossCode.SHAPES] == model.body_names
-    assert 'string robot_sysid:name = "joint 0"' in usd_of(robot_with_drives(model, rng))
+    assert 'string robot_sysid:name = "joint 0"' in usd_of(with_drives(model, USUAL, rng))
 
 
 def test_reading_without_the_library_is_an_error_with_its_name(tmp_path, monkeypatch):
