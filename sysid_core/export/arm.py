@@ -281,9 +281,7 @@ def judge_file(
     robot = in_terms.robot
     written = robot if result.carried is None else result.carried.on(robot)
     reader = reader_of(target, file, written)
-    differences, torque = largest_differences(
-        reader, written, whole=target.holds_all, states=states, seed=seed
-    )
+    differences, torque = largest_differences(reader, written, states=states, seed=seed)
     runs = result.others or result.fitted
 
     def unloaded(q: Array, v: Array, a: Array) -> Array:

@@ -68,17 +68,6 @@ class CReader:
         state = (ctypes.c_double * (3 * self._axes))()
         return self.along("torques", q, v, a, state=state)
 
-    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques of the rigid bodies alone, because the code does not separate smooth
-        and dry friction.
-        """
-        return self.along("rigid_torques", q, v, a)
-
-    @property
-    def dry_friction(self) -> Array:
-        """Zero, shape (n,), because the code does not separate dry friction."""
-        return np.zeros(self._n)
-
     def along(self, name: str, *motion: Array, size: int = 0, state: Any = None) -> Array:
         """Return the results of a function `PREFIX_name` along a motion, shape (K, n) or (K, size).
 

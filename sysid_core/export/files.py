@@ -117,8 +117,8 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
     return tuple(Loss(code, tuple(names)) for code, names in found.items() if names)
 
 
-class Reader(Protocol):
-    """Model read from an exported file, which computes the torques of the drives."""
+class TreeReader(Protocol):
+    """Model read from the file of a simulator, which computes the torques of the drives."""
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Return the torques along a motion without gaps, shapes (K, n) to (K, n) [N m]."""
@@ -131,17 +131,18 @@ class Reader(Protocol):
         """Coulomb friction of the joints, shape (n,) [N m]."""
 
 
+Reader = TreeReader | CReader
+
+
 @dataclass(frozen=True)
 class Written:
     """Files written in one format.
 
     Attributes:
-        target: Format of the files.
         files: Paths of the files; the first is loaded by other software and needs the others.
         losses: Properties that the files lack, other than friction terms.
     """
 
-    target: Target
     files: tuple[Path, ...]
     losses: tuple[Loss, ...]
 
@@ -217,7 +218,7 @@ def write_target(
         more.append(folder / f"{name}_controllers.yaml")
         write_text(more[-1], controllers_of(robot, name, (stays or out) / target.value))
     files = (file, *more, *(() if meshes is None else meshes.copies))
-    return Written(target, files, losses_of(robot.model, target, meshes))
+    return Written(files, losses_of(robot.model, target, meshes))
 
 
 def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
@@ -249,16 +250,15 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 
 
 def largest_differences(
-    reader: Reader, robot: Projection, *, whole: bool, states: int, seed: int
+    reader: Reader, robot: Projection, *, states: int, seed: int
 ) -> tuple[dict[str, float], float]:
     """Return the largest torque difference of each joint over random states, and the largest torque
-    [N m].
+    [N m]. The dry friction of simulators is compared separately, as a number, because simulators
+    differ at standstill.
 
     Args:
         reader: Reader of the written file.
         robot: Robot that was written.
-        whole: True to compare torques with dry friction at every state; False to compare dry
-            friction separately, as a number (simulators differ at standstill).
         states: Number of states.
         seed: Seed of the random states. Positions are within the limits (at most half a turn from
             zero), or for a closed chain within its box; velocities have a standard deviation of 2
@@ -272,10 +272,11 @@ def largest_differences(
         upper = np.where(upper > lower, upper, lower + 1.0)
         q = rng.uniform(lower, upper, size=(states, model.nv))
     v, a = 2.0 * rng.normal(size=q.shape), 8.0 * rng.normal(size=q.shape)
-    ours = (robot if whole else robot.without_dry_friction()).torques(q, v, a)
-    if whole:
+    if isinstance(reader, CReader):
+        ours = robot.torques(q, v, a)
         error = np.abs(reader.torques(q, v, a) - ours).max(axis=0)
     else:
+        ours = robot.without_dry_friction().torques(q, v, a)
         error = np.abs(reader.smooth_torques(q, v, a) - ours).max(axis=0)
         error = np.maximum(error, np.abs(reader.dry_friction - robot.of("F_c")))
     return dict(zip(model.joint_names, error.tolist(), strict=True)), float(np.abs(ours).max())

@@ -143,9 +143,7 @@ def servo_differences(
     if target.holds_all:
         robot = Projection(robot.model, robot.friction, robot.values)
     reader = reader_of(target, file, robot)
-    differences, torque = largest_differences(
-        reader, robot, whole=target.holds_all, states=states, seed=seed
-    )
+    differences, torque = largest_differences(reader, robot, states=states, seed=seed)
     return differences, target.tolerance(torque)
 
 

@@ -309,7 +309,7 @@ def test_a_robot_with_loops_is_written_with_them_to_mjcf_alone(rng, tmp_path):
     file = write_target(Target.MJCF, robot, tmp_path).files[0]
     assert mujoco.MjModel.from_xml_path(str(file)).neq == len(chain.closures)
     read = reader_of(Target.MJCF, file, robot)
-    worst, torque = largest_differences(read, robot, whole=False, states=50, seed=1)
+    worst, torque = largest_differences(read, robot, states=50, seed=1)
     assert max(worst.values()) < Target.MJCF.tolerance(torque)
     for target in set(Target) - {Target.MJCF}:
         with pytest.raises(ModelError, match="has loops"):

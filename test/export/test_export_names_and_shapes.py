@@ -49,7 +49,7 @@ def test_names_share_one_scope_in_sdf(renamed, lost, tmp_path):
     told = {loss.code: set(loss.names) for loss in written.losses}
     assert told.get(LossCode.NAMES, set()) == lost
     reader = reader_of(Target.SDF, written.files[0], robot)
-    worst, _ = largest_differences(reader, robot, whole=False, states=20, seed=1)
+    worst, _ = largest_differences(reader, robot, states=20, seed=1)
     assert max(worst.values()) < 1e-9
 
 
@@ -100,5 +100,5 @@ def test_any_name_of_a_joint_is_a_name_in_yaml_and_c(tmp_path):
     assert joints == list(robot.model.joint_names)
     if shutil.which("cc"):
         reader = reader_of(Target.C, written.files[0], robot)
-        worst, _ = largest_differences(reader, robot, whole=True, states=20, seed=1)
+        worst, _ = largest_differences(reader, robot, states=20, seed=1)
         assert max(worst.values()) < 1e-9

@@ -47,9 +47,7 @@ def excess(model: RobotModel, target: Target, rng: np.random.Generator, folder) 
     robot = driven(with_consistent_bodies(model, rng), target, rng)
     written = write_target(target, robot, folder / model.urdf_hash)
     reader = reader_of(target, written.files[0], robot)
-    differences, torque = largest_differences(
-        reader, robot, whole=target.holds_all, states=20, seed=1
-    )
+    differences, torque = largest_differences(reader, robot, states=20, seed=1)
     return max(differences.values()) / target.tolerance(torque)
 
 
