@@ -120,7 +120,10 @@ def run(
     if out.exists() and any(out.iterdir()):
         raise SysIdError(f"'{out}' isn't empty.", remedy="Give another --out.")
     if until not in ("", "mass", "com", "inertia"):
-        raise SysIdError(f"No quantity '{until}'.", remedy="Set --until to mass, com or inertia.")
+        raise SysIdError(
+            f"'{until}' is not a quantity of the payload.",
+            remedy="Set --until to mass, com or inertia.",
+        )
     if calibration is not None and not calibration.is_file():
         raise SysIdError(f"No file '{calibration}'.", remedy="`sysid tare` writes one.")
     options = module.RunOptions(

@@ -30,8 +30,8 @@ class SysIdError(Exception):
         self.data = data
 
     def in_python(self) -> Self:
-        """Return a copy of the error for Python callers: command-line options are named as
-        arguments.
+        """Return a copy of the error for Python callers, in which the names of command-line options
+        are replaced by those of the arguments (`--shape` by `shape=`).
         """
         words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
         message, remedy = words

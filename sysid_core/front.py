@@ -101,8 +101,8 @@ def identifiable(
 def plan_motion(
     robot: RobotModel | str, limits: MotionLimits | None = None, **options: Any
 ) -> ArmPlan:
-    """Plan the motion that determines the parameters of an arm best, and check it against the arm's
-    limits.
+    """Plan the motion that determines the parameters of an arm best, and check that it respects the
+    limits of the arm.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.

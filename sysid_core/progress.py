@@ -71,4 +71,4 @@ Progress = Callable[[Step], None]
 
 
 def silent(step: Step) -> None:
-    """Do nothing with the report of a step."""
+    """Ignore the report of a step."""

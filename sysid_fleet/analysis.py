@@ -74,7 +74,9 @@ class FleetState:
 
     @property
     def outcome(self) -> Outcome:
-        """Fail if a parameter changed, warn if recordings gave no estimate."""
+        """Outcome: fail if a parameter changed; not judged if no time series is long enough; warn
+        if recordings gave no estimate; else pass.
+        """
         if self.alarms():
             return Outcome.FAIL
         if not self.watched:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of change points in series of estimates, with a given rate of false alarms.
 
-Every estimate is compared with the prediction from the earlier estimates of the same robot
+Every estimate is compared with its prediction from the earlier estimates of the same robot
 (recursive residuals, Brown, Durbin & Evans 1975, eq. (4)); the variation between nights is
 estimated for the whole group of robots. Without a change, these residuals are independent and
-normal with a common standard deviation of about one, which is only estimated. Two cumulative sums
-(Page 1954; one for each direction) detect a lasting change. Their threshold is computed for the
-specified rate of false alarms by a Markov chain (Brook & Evans 1972, eq. (2)), averaged over the
-uncertainty of the standard deviation (Jensen et al. 2006). The residual of an outlying night is
+normal with a common standard deviation of about one, whose exact value is unknown. Two cumulative
+sums (Page 1954; one for each direction) detect a lasting change. Their threshold is computed for
+the specified rate of false alarms by a Markov chain (Brook & Evans 1972, eq. (2)), averaged over
+the uncertainty of the standard deviation (Jensen et al. 2006). The residual of an outlying night is
 limited to `CLIP` standard deviations (Lucas & Crosier 1982).
 """
 

@@ -22,7 +22,8 @@ def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: floa
 
     `max_q |g_j - g_0j| <= (factor - 1) max_q |g_0j|` for every joint `j`, and `<g, g_0> >=
     ||g_0||^2 / factor`. The second condition rejects a model that is too light, with which the arm
-    would fall. A joint with less than 5 % of the largest gravity torque is judged by that 5 %.
+    would fall. For joints with a small gravity torque, `max_q |g_0j|` is replaced by 5 % of the
+    largest gravity torque of all joints.
 
     Args:
         nominal: Mechanism with nominal parameters.

@@ -45,7 +45,8 @@ class ControllerTiming:
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the change to other parameters [s].
         still_speed: Speed, measured and desired, below which a joint is at rest [rad/s].
-        still_time: Shortest time of rest of robot and reference [s].
+        still_time: Time for which robot and reference must have been at rest before parameters may
+            be changed [s].
     """
 
     setpoint_timeout: float = 0.2

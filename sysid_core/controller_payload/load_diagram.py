@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rated load of a robot: permissible mass against the distance of the centre of mass."""
+"""The rated load of a robot: permissible mass as a function of the distance of the centre of mass."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class LoadDiagram:
         return float(np.interp(distance, self.distance, self.mass, right=0.0))
 
     def judge(self, mass: tuple[float, float], distance: tuple[float, float]) -> Reason:
-        """Compare a payload with the diagram: failure beyond it, warning within two standard
-        deviations of it.
+        """Compare a payload with the diagram. The result is a failure if the mass exceeds the
+        diagram, and a warning if it is within two standard deviations of the diagram.
 
         Args:
             mass: Mass and its standard deviation [kg].

@@ -7,10 +7,10 @@ mounting, gains and stamps) and effects that most descriptions lack (springs, ca
 which one drive moves two joints). These effects are part of every explanation, so that no
 explanation becomes more likely only by absorbing them. The size of the residual e_j and that of the
 errors of the description are unknown; one link may have larger errors than the others (a
-counterweight). The evidence is evaluated at the most likely sizes (MacKay 1992, Bayesian
-interpolation). It is the product of the predictive densities of every sample given the samples
-before it, so that no sample is judged by a model that was fitted to it. Model errors repeat in
-similar states and do not average out in long recordings, so that the likelihood is coarsened
+counterweight). The evidence is evaluated at the most likely values of these unknowns (MacKay 1992,
+Bayesian interpolation). It is the product of the predictive densities of every sample given the
+samples before it, so that no sample is judged by a model that was fitted to it. Model errors repeat
+in similar states and do not average out in long recordings, so that the likelihood is coarsened
 (Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT`
 independent samples.
 """

@@ -123,12 +123,14 @@ class Hypothesis:
         code: Code of the reason that reports the fault; empty: none.
         data: Data of that reason, without the evidence.
         mend: Function that corrects the samples for this fault.
-        joint: Index of the joint whose zero, direction or gain is wrong; None otherwise.
+        joint: Index of the joint whose zero, direction or gain is wrong; None if the fault does not
+            concern a single joint.
         amount: Angle [rad], factor of a gain or clock [-], lag [s], or share of samples at a load
             change.
         share: Share of this hypothesis in the prior probability of its kind.
         mute: Indices of the joints whose torques are unrelated to the motion.
-        tool: Mass of a tool that the description lacks; negative: that the robot lacks [kg].
+        tool: Mass of a tool that is missing in the description (positive) or on the robot
+            (negative) [kg].
     """
 
     kind: Fault
@@ -143,13 +145,13 @@ class Hypothesis:
 
     @property
     def log_prior(self) -> float:
-        """Logarithm of the prior odds of this fault against faultless data."""
+        """Logarithm of the prior odds of this fault relative to faultless data."""
         return 0.0 if self.kind is Fault.NONE else float(np.log(SHARES[self.kind] * self.share))
 
     @property
     def mends(self) -> bool:
-        """True if the data can be corrected for this fault, so that the search can go on for
-        further ones.
+        """True if the data can be corrected for this fault, so that the search can continue with
+        further faults.
         """
         return self.mend is not _unchanged
 

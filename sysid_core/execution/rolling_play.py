@@ -67,8 +67,8 @@ class ControllerClock:
 
 
 class RollingPlay(GoalPlay):
-    """Execution with overlapping goals: each one ends at rest soon after the next is due to replace
-    it.
+    """Execution by overlapping goals. Each goal ends at rest, soon after the time at which the next
+    goal is to replace it.
 
     If this process ends, the robot is at rest after `horizon` plus its stopping time. Each goal
     repeats the last points of the goal before at the same times, so that the controller changes

@@ -44,7 +44,8 @@ class ExecutorSettings:
         transfer_share: Share of the motion limits used on the way to the start, 0 to 1.
         start_tolerance: Largest distance of a joint from the start posture [rad or m].
         rest_velocity: Velocity below which a joint counts as at rest [rad/s or m/s].
-        settle_time: Shortest time of rest of all joints [s].
+        settle_time: Time for which all joints must be at rest before the motion counts as finished
+            [s].
         settle_timeout: Time after which the run is aborted if the robot does not come to rest [s].
         horizon: Time for which a controller that receives whole trajectories continues without a
             further goal before it brakes [s]; zero: commands are streamed.

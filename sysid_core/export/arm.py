@@ -82,8 +82,8 @@ class ArmResult:
 
     Attributes:
         identification: Identified robot.
-        fitted: Runs of the fit.
-        others: Runs that were not fitted.
+        fitted: Recordings that were used in the fit.
+        others: Recordings that were not used in the fit.
         files: Role, path and sha256 of all inputs.
         places: Folders that are searched for meshes.
         carried: Payload of the exported robot; None: no payload.
@@ -267,7 +267,7 @@ def judge_file(
     """Return the torque differences of a file by joint, the permitted difference, and the errors of
     the file and of the model.
 
-    The runs were recorded without the carried load, so that its torques are subtracted before the
+    The recordings contain no torques of the carried load; these are therefore subtracted before the
     errors are computed.
 
     Args:

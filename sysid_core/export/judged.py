@@ -32,13 +32,13 @@ Torques = Callable[[Array, Array, Array], Array]  # q, v, a of (K, n) to (K, n)
 
 @dataclass(frozen=True)
 class ExportedError:
-    """Prediction errors of one exported file, relative to the efforts and over all runs.
+    """Prediction errors of one exported file, relative to the efforts and over all recordings.
 
     Attributes:
         target: Format of the file.
         inside: Error of the identified model.
         exported: Error of the written file, as read by other software.
-        held_out: True if the runs were not fitted.
+        held_out: True if the recordings were not used in the fit.
         costs: Reduction of the error if a missing term were present, for each term the format
             lacks.
         lost: Reduction of the error if all missing terms were present; terms can partly replace
@@ -127,7 +127,7 @@ def judge_export(
     """
     if not runs:
         raise EstimationError(
-            "No run is available to evaluate the export.", remedy="Give a recording."
+            "No recording is available to evaluate the export.", remedy="Give a recording."
         )
     robot, given_back = projections.robot, projections.given_back
     meant_and_rivals = [robot, projections.whole, *given_back.values()]

@@ -76,8 +76,8 @@ class FileKind:
         )
 
     def open(self, path: str | Path) -> BinaryIO:
-        """Open a regular file for reading; pipes, devices and folders are refused because they may
-        block.
+        """Open a regular file for reading; pipes and devices, which may block, and folders are
+        refused.
 
         Raises:
             SysIdError: The file cannot be opened, or is not a regular file.

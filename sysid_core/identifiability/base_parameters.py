@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base parameters: which parameters are independent, exactly or numerically at random states, and how the others are regrouped into them; in words."""
+"""Base parameters: selection of independent parameters (exact, or numerical at random states),
+regrouping of the dependent parameters into them, and both in words.
+"""
 
 from __future__ import annotations
 

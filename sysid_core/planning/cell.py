@@ -163,8 +163,8 @@ class Hulls:
             request.security_margin = clearance
 
     def touching(self, q_pin: Array) -> NDArray[np.intp]:
-        """Return the pairs whose hulls are closer than the clearance; the shapes of all other pairs
-        are not in contact.
+        """Return the pairs whose hulls are closer than the clearance. The shapes of all other pairs
+        cannot be in contact.
         """
         model = self.model.pin_model
         if not pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, True):

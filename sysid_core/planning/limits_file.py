@@ -214,8 +214,8 @@ class MoveItFile(FileSchema):
     def motion_limits(self, model: RobotModel) -> MotionLimits:
         """Return the limits of the URDF, or those of MoveIt if they are stricter.
 
-        Only the keys `max_*` are used; the scaling factors are no limits, because users can ask
-        MoveIt's planners to exceed them.
+        Only the keys `max_*` are used; the scaling factors are not used, because a motion request
+        to MoveIt can override them.
 
         Raises:
             ExcitationError: No joint of the robot is in the file.

@@ -63,7 +63,7 @@ class Reason:
 
     @classmethod
     def warning(cls, code: str, **data: object) -> Reason:
-        """Create a reason that warns against errors but permits the use of the result."""
+        """Create a reason that warns of a possible error, but permits the use of the result."""
         return cls(code, Severity.WARNING, data)  # type: ignore[arg-type]
 
     @classmethod
@@ -145,8 +145,8 @@ class Outcome(Kind):
 class Verdict:
     """Outcome with its reasons.
 
-    The outcome follows from the reasons: it is fail with any failure, and warn with any warning.
-    The outcome is not judged if no check was made, or if a necessary check is missing.
+    The outcome follows from the reasons. It is fail if there is a failure. Otherwise, it is not
+    judged if no check was made or a necessary check is missing, and warn if there is a warning.
 
     Attributes:
         reasons: Reasons without duplicates.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Self-contained HTML report of one run: text, tables and charts, without external files."""
+"""Self-contained HTML report of one result: text, tables and charts, without external files."""
 
 from __future__ import annotations
 
@@ -222,8 +222,8 @@ class Report:
             self._headline["not_judged"] = [reason.advice for reason in verdict.not_judged]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
-        """Add the data needed to repeat the run, such as file hashes and settings; versions and the
-        command are added automatically.
+        """Add the data needed to repeat the computation, such as file hashes and settings; versions
+        and the command are added automatically.
         """
         self._provenance.update({name: str(value) for name, value in facts.items()})
 

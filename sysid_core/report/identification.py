@@ -31,7 +31,7 @@ from sysid_core.validation import Prediction
 
 
 def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
-    """Add a table with RMS and R² of every joint and the relative error, for each run."""
+    """Add a table with RMS and R² of every joint and the relative error, for each recording."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
         bands = prediction.bands()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that are kept: saved results, their comparison, and the page that lists them."""
+"""Saved results, their comparison, and the page that lists them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Parameters(_More):
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """Saved result of one run.
+    """Saved result of one command.
 
     Attributes:
         name: Name of the result folder.
@@ -141,7 +141,7 @@ def _text(value: object) -> str:
 
 
 def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]:
-    """Return the difference of each further run from the first.
+    """Return the difference of each further result from the first.
 
     Raises:
         SignalError: There are fewer than two runs.
@@ -153,8 +153,8 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
 
 
 def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Report:
-    """Return a report that compares parameters, errors, verdicts and settings of several runs with
-    the first run.
+    """Return a report that compares parameters, errors, verdicts and settings of several results
+    with those of the first.
 
     Args:
         runs: Results of the runs; the first is the reference.
@@ -196,7 +196,7 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
 
 
 def comparison_sentence(a: SavedRun, b: SavedRun, found: EstimateDifference) -> str:
-    """Return a sentence on the difference of two runs."""
+    """Return a sentence on the difference of two results."""
     count, many = len(found.differing), len(found.names)
     which = f" ({', '.join(found.differing[:3])}{', …' if count > 3 else ''})" if count else ""
     errors = [run.errors("validation") or run.errors("training") for run in (a, b)]

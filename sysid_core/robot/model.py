@@ -500,8 +500,8 @@ class RobotModel:
         mount: str | Sequence[float] = "",
         otherwise: ArrayLike | None = None,
     ) -> RobotModel:
-        """Return a copy with the gravity of the options, otherwise with that of the file, otherwise
-        with that of the description.
+        """Return a copy with the gravity of the options; without options, with that of the file;
+        without either, with that of the description.
 
         Args:
             gravity: Gravity `X,Y,Z` in the base frame [m/s^2]; "": not given.

@@ -17,7 +17,7 @@ from sysid_core.servos.recording import ServoRecording
 
 
 class ServoReason(Kind):
-    """Codes of reasons against a servo result."""
+    """Codes of reasons why a servo result may be wrong."""
 
     SIGN = "servo-sign"
     ORDER = "servo-order"
@@ -38,14 +38,16 @@ class ServoReason(Kind):
 
     @property
     def fails(self) -> bool:
-        """True if the finding forbids the use of the result; otherwise it is a warning."""
+        """True if the finding forbids the use of the result; False if it is a warning."""
         return self not in (
             ServoReason.UNMOVED, ServoReason.UNTOLD, ServoReason.NAMES, ServoReason.MASSES,
         )  # fmt: skip
 
     @property
     def of_gravity(self) -> bool:
-        """True if gravity contradicts the recording and may therefore reveal the fault."""
+        """True if the deflections under gravity contradict the recording, so that gravity may
+        reveal the fault.
+        """
         return self in (ServoReason.GRAVITY, ServoReason.SLACK)
 
     @property
@@ -87,8 +89,8 @@ class Finding:
 
 
 def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings to be shown: conventions that gravity does not check are one finding of all
-    joints concerned.
+    """Return the findings to be shown; findings on the same conventions that gravity does not check
+    are joined to one finding for all joints concerned.
     """
     shown: dict[object, Finding] = {}
     for k, one in enumerate(findings):

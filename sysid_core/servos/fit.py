@@ -101,7 +101,8 @@ class JointFit:
         sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
         data: Effective number of independent samples.
         priors: Prior distributions of the terms.
-        cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
+        cost: Minus twice the log-likelihood, up to a constant that does not depend on the
+            parameters.
     """
 
     values: dict[Term, float]
@@ -131,7 +132,7 @@ def solve_joint(
     data: float | None = None,
     fitted: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
-    """Fit the servo parameters in `start` to the motion of one joint, from their values on.
+    """Fit servo parameters to the motion of one joint; the search begins at the values in `start`.
 
     Args:
         motions: Motions to be simulated.

@@ -88,10 +88,11 @@ class _Convention:
 
 @dataclass(frozen=True)
 class Odds:
-    """Log-odds against an alternative hypothesis on gravity.
+    """Log-odds of the assumed convention relative to an alternative one, from the deflections under
+    gravity.
 
     Attributes:
-        against: Logarithm of the odds against it.
+        against: Logarithm of the odds that the alternative is wrong.
         data: Number of blocks that were used.
     """
 
@@ -137,7 +138,9 @@ class _Court:
         self._own = [self._cost(j, self._loads) for j in range(n)]
 
     def against(self, convention: _Convention) -> Odds:
-        """Decrease of the log-likelihood of the recordings under a convention."""
+        """Return the log-odds against a convention: the decrease of the log-likelihood if it
+        replaces the assumed one.
+        """
         loads, total, data = self._all_loads(convention), 0.0, 0
         felt = np.maximum(self._ranges(convention), self._felt) > GRAVITY
         for j, own in enumerate(self._own):

@@ -64,7 +64,7 @@ class Ground:
     """Level surface, and the points of the robot that can touch it.
 
     Attributes:
-        height: Height of the surface above the base's origin, against gravity [m].
+        height: Height of the surface above the base's origin, measured opposite to gravity [m].
         surface: Outermost points of the robot.
     """
 

@@ -121,7 +121,9 @@ class ServoIdentification:
 
     @property
     def outcome(self) -> Outcome:
-        """Fail if any finding is a failure, warn if any is a warning, otherwise pass."""
+        """Outcome: fail if any finding is a failure; if none is, warn if there are findings, and
+        pass if there are none.
+        """
         if any(finding.reason.fails for finding in self.findings):
             return Outcome.FAIL
         return Outcome.WARN if self.findings else Outcome.PASS
@@ -162,7 +164,7 @@ def identify_servos(
     if other:
         raise SignalError(
             f"The motions {other} have other joints than '{matched[0].name}'.",
-            remedy="Identify them apart.",
+            remedy="Identify them separately.",
         )
     seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
     if seldom:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Check of a description's masses: whether they, or only others, explain how servos yield to gravity.
+r"""Check of whether the masses of a description explain how the servos yield to gravity.
 
 The stiffness of a servo absorbs any common factor of the masses, so that the description of another
 robot may replay a recording fairly well. Its alternative is a model with the same joints and free

@@ -84,9 +84,10 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
     """Return the MJCF of a robot with a position actuator for each servo.
 
     Damping is written to the joint, because the force limit of the drive applies to the spring
-    alone, as in the simulation of this package. The dead time is the actuator's delay, whose buffer
-    holds zeros where a simulation begins; MuJoCo's `mj_initCtrlHistory` fills it. The range of a
-    joint ends at its mechanical stops, and at the robot's limits where no stop is known.
+    alone, as in the simulation of this package. The dead time is the actuator's delay. At the start
+    of a simulation, the buffer of this delay contains zeros; MuJoCo's `mj_initCtrlHistory` fills
+    it. The range of a joint ends at its mechanical stops, and at the robot's limits where no stop
+    is known.
 
     Args:
         model: Identified servo robot; joints without a servo get no actuator.
@@ -101,7 +102,7 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
     }
     if not known:
         raise ModelError(
-            "No joint's stiffness is known: MuJoCo needs torques.",
+            "No stiffness of a servo is known, so that torques cannot be computed, which MuJoCo needs.",
             remedy="Identify the servos with known gains: sysid servos identify … --gain JOINT=K.",
         )
     middle = float(np.median(list(known.values())))
@@ -155,7 +156,8 @@ def replay_in_mujoco(
 ) -> tuple[Replay, ...]:
     """Simulate motions in MuJoCo with an exported file.
 
-    The commands are reduced by the zeros of the servos, for which MJCF has no field.
+    The zero offsets of the servos are subtracted from the commands, because MJCF has no field for
+    them.
 
     Args:
         path: MJCF file with a position actuator for each servo.

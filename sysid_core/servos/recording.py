@@ -172,8 +172,8 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
 
 
 def taken_by_place(recording: ServoRecording, robot: RobotModel) -> bool:
-    """Return True if some columns have other names than the robot's joints, so that only their
-    position identifies them.
+    """Return True if some columns have other names than the robot's joints, so that they were
+    assigned to the joints by their order.
     """
     known = {_plain(name) for name in robot.joint_names}
     common = [name for name in recording.joints if _plain(name) in known]

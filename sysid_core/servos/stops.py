@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanical stops: positions at which a joint stands still although its servo would move on."""
+"""Mechanical stops: positions at which a joint stands still although its servo model moves further."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WORST = 0.95  # quantile of blocks' errors: what a model without any stop misse
 def find_stops(motions: Sequence[JointMotion], p: Array, limits: Stops) -> Stops:
     """Return the mechanical stops of a joint, infinite where the motions show none.
 
-    A stop is at the farthest position that was measured, if at all. Each block of time in which the
+    If there is a stop, it is at the farthest measured position. Each block of time in which the
     simulated joint would pass it has an error variance of its own, and contributes to the
     log-likelihood half the logarithm of the ratio of its squared errors without and with the stop;
-    errors that also occur far from both ends are not counted. A stop is accepted if it is more likely
-    than none, with its position unknown; half of the prior is near the limit of the robot's
+    errors that also occur far from both ends are not counted. A stop is accepted if it is more
+    likely than none, with its position unknown; half of the prior is near the limit of the robot's
     description.
 
     Args:

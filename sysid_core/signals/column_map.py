@@ -245,7 +245,7 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    r"""Column map: columns and units of a table, and the drives to which the efforts belong.
+    r"""Column map: columns and units of a table, and the drives that produce the efforts.
 
     For bags, which contain joint names and units, only joints, effort kind and drives matter.
 

@@ -212,7 +212,7 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Recorded streams of one run. `from_arrays` builds it from arrays.
+    """Streams that were recorded together. `from_arrays` builds a recording from arrays.
 
     Attributes:
         joints: Joint states.

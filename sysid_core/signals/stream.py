@@ -149,14 +149,14 @@ class StreamStatistics:
 
     Attributes:
         received: Total number of messages.
-        rate_hz: Rate according to the stamps [Hz].
+        rate_hz: Rate, computed from the stamps [Hz].
         period_jitter_ms: Standard deviation of the periods [ms].
         latency_ms: Median age at arrival [ms]; NaN if the time of arrival is unknown.
         duplicates: Total number of repeated stamps.
         backward: Total number of decreasing stamps.
         gaps: Total number of steps longer than the limit.
         longest_gap_ms: Longest step since the start [ms].
-        lost: Total number of samples that are missing, according to the usual period.
+        lost: Total number of missing samples, computed from the gaps and the usual period.
         invalid: Total number of samples with NaN or infinite values.
         stale: True if no message arrived for longer than the limit.
     """

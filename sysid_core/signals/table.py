@@ -252,7 +252,7 @@ def _used_columns(
     if lengths[-1] - lengths[0] > MOST_LOST * lengths[-1]:
         raise SignalError(
             f"The tables in '{path}' have {lengths} rows.",
-            remedy="Tables that are put side by side must belong to the same run.",
+            remedy="Tables that are joined side by side must be from the same recording.",
         )
     return {column: values[k][: lengths[0]] for column, k in index.items()}, problem
 

@@ -32,7 +32,7 @@ class TimingReport:
 
     Attributes:
         samples: Number of recorded samples.
-        kept: Number of samples after the removal of disordered and invalid ones.
+        kept: Number of samples that remain after disordered and invalid samples have been removed.
         duplicates: Number of samples with the stamp of the last one kept.
         backward: Number of samples whose stamp is earlier than that of the last one kept, by no
             more than the reset limit.
@@ -191,7 +191,8 @@ def sample_noise(time: Array, values: Array) -> Array:
     """Return the standard deviation of the noise of a sample of each column, shape (n,).
 
     A sample is compared with the polynomial through its three neighbours on either side (Lagrange).
-    What is left is the noise of all seven, as far as the motion is a polynomial of degree five there.
+    If the motion is locally a polynomial of degree five, the difference contains only the noise of
+    these seven samples.
 
     Args:
         time: Strictly increasing times, shape (K,) [s].

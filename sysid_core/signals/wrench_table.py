@@ -252,7 +252,8 @@ def _named(table: Mapping[str, Array], names: Sequence[str], count: int) -> tupl
         )
     if names and count and len(names) != count:
         raise SignalError(
-            f"{len(names)} columns are named, {count} are needed.", remedy="Name all."
+            f"{len(names)} columns are named, {count} are needed.",
+            remedy="Name all of these columns.",
         )
     return tuple(names)
 

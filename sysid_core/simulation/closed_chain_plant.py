@@ -186,7 +186,7 @@ class ClosedChainPlant(MujocoStepper):
         return largest_within(going_on, braking - going_on, self.chain.torque_limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """Return the effort limited by the drives, shape (n_a,)."""
+        """Return the effort, limited to the torque limits of the drives, shape (n_a,)."""
         limits = self.chain.torque_limits
         return np.clip(self._actuated_part(effort)[0], -limits, limits)
 

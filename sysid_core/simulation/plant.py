@@ -230,7 +230,7 @@ class MujocoPlant(MujocoStepper):
         return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """Return the effort limited by the drives, shape (n,)."""
+        """Return the effort, limited to the torque limits of the drives, shape (n,)."""
         return np.clip(effort, -self._limits, self._limits)
 
     def _inverse_dynamics(self, a: Array) -> tuple[Array, Array]:

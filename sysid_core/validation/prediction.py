@@ -21,7 +21,7 @@ BANDS_HZ = (60.0, 20.0, 8.0)  # motors and gears; controllers and elasticity; ri
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Measured and predicted efforts of one run, unfiltered and in the unit of the recording.
+    """Measured and predicted efforts of one recording, unfiltered and in the unit of the recording.
 
     Attributes:
         source: Name of the recording.
@@ -67,7 +67,7 @@ class Prediction:
         return replace(self, predicted=self.predicted + self.reaction, nominal=None, reaction=None)
 
     def beside(self) -> Prediction:
-        """Return the prediction of the same run by the nominal model.
+        """Return the prediction of the same recording by the nominal model.
 
         Raises:
             EstimationError: There is no prediction by the nominal model.

@@ -242,8 +242,8 @@ def judge_predictions(
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:
-    """Return the unexplained share of the variance of the efforts during motion, over all runs and
-    joints.
+    """Return the unexplained share of the variance of the efforts during motion, over all
+    recordings and joints.
 
     Only frequencies below the cut-off of the fit are used; joints are weighted by their efforts.
     """

@@ -179,7 +179,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     if gains and not columns.gains_known:
         raise SignalError(
             "The column map says that the drives' gains are unknown.",
-            remedy="Estimate them from runs with a known load: `sysid identify … --loaded"
+            remedy="Estimate them from recordings with a known load: `sysid identify … --loaded"
             " RECORDING --load-mass KG --load-frame FRAME`.",
         )
     scales = np.broadcast_to(columns.position_scale, len(columns.joints))
@@ -388,7 +388,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
 
 
 def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
-    """Return the known load from the settings; None if no run carries one.
+    """Return the known load from the settings; None if no recording contains one.
 
     Raises:
         EstimationError: Settings contradict each other or are not numbers.
@@ -397,13 +397,13 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
     if not settings.loaded:
         if mass or frame or com:
             raise EstimationError(
-                "A load is described, but no run carries it.",
-                remedy="Give the runs with the load as --loaded RECORDING.",
+                "A load is described, but no recording with this load is specified.",
+                remedy="Add the recordings with the load: --loaded RECORDING.",
             )
         return None
     if not mass > 0.0:
         raise EstimationError(
-            "The mass of the load in the loaded runs is missing.",
+            "The mass of the load in the loaded recordings is missing.",
             remedy="Weigh the load, and give its mass: --load-mass KG.",
         )
     centre = np.array(numbers(com, (3,), "--load-com", EstimationError)) if com else None

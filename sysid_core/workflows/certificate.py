@@ -153,7 +153,7 @@ def _repeated(
     found = identify(build_settings(IdentifySettings, inputs["options"], places), progress)
     if not found.verdict.ok:
         raise EstimationError(
-            "The repeated identification fails.",
+            "The verdict of the repeated identification is fail.",
             remedy="Correct the faults listed in its report, identify again, and certify the new result.",
         )
     estimate, parameters = by_role["result"]

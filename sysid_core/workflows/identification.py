@@ -102,8 +102,8 @@ class IdentifiedArm:
         return self.data.gain_sd
 
     def errors(self) -> list[tuple[str, float, float, bool]]:
-        """For each run: name, relative effort errors of the description and of the result, and True
-        if it was fitted.
+        """For each recording: name, relative prediction errors of the description and of the
+        result, and True if it was used in the fit.
         """
         return [
             (

@@ -149,7 +149,7 @@ def servo_differences(
 
 def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErrors:
     """Return the position errors of servos and exported file over the motions of the
-    identification: the held-out ones, or those of the fit if there were none.
+    identification: the held-out motions, or, if there are none, the fitted motions.
 
     Args:
         folder: Result folder of `sysid servos identify`.

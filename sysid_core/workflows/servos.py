@@ -32,9 +32,9 @@ class ServoFiles:
         recordings: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON; or folders of them.
         motions: Names of the motions (episodes) to use, separated by commas; default: all.
         joints: Joint names of the columns, separated by commas, if the files do not contain them.
-        degrees: Angles in degrees instead of radians.
-        percent: Angles in LeRobot's scale, -100 to 100 of each joint's range (URDF limits);
-            grippers 0 to 100.
+        degrees: Declare that the angles are in degrees instead of radians.
+        percent: Declare that the angles are LeRobot's normalised values: -100 to 100 between the
+            URDF limits of each joint, and 0 to 100 for grippers.
         calibration: LeRobot's calibration (JSON) with the ranges of the joints; implies --percent.
         columns: Column map of a table whose column names are not recognised (`sysid init --driver
             servos`).
@@ -93,9 +93,9 @@ class ServoSettings:
         gain: JOINT=K: known stiffness K of the joint's servo [N m/rad]; may be repeated.
         ground: Height of the table above the origin of the base [m]; default: estimated if the
             robot touched the table.
-        stops: JOINT=LOW:HIGH: mechanical stops of a joint [rad], either may be left out; may be
-            repeated; default: estimated if the motions show them.
-        unseen: Held-out motions, simulated in the report; may be repeated.
+        stops: JOINT=LOW:HIGH: lower and upper mechanical stop of a joint [rad], one of which may be
+            left out; may be repeated; default: estimated if the motions show them.
+        unseen: Recording of held-out motions, which are simulated in the report; may be repeated.
     """
 
     files: ServoFiles

@@ -61,7 +61,7 @@ class Tared:
 
     @property
     def warmer(self) -> float:
-        """Temperature difference to the stored calibration [°C]; NaN if unknown."""
+        """Temperature minus that of the stored calibration [°C]; NaN if unknown."""
         assert self.kept is not None
         return self.calibration.temperature - self.kept.temperature
 

@@ -64,7 +64,9 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
+        """Payload settings for the vendors' controllers; empty without a load, or if the verdict is
+        fail.
+        """
         pi = self.fit.estimate.values
         if not (pi[0] > 0 and self.verdict.ok):
             return ()
@@ -131,7 +133,7 @@ class WeighedByTorques:
 def weigh_by_torques(
     settings: TorqueWeighingSettings, progress: Progress = silent
 ) -> WeighedByTorques:
-    """Estimate a payload from joint torques, as the difference to the unloaded arm.
+    """Estimate a payload from joint torques, as the difference from the unloaded arm.
 
     Args:
         settings: Settings of recordings, robot and fit.
@@ -202,8 +204,8 @@ def weigh_by_torques(
 
 
 def judge_added(mass: float, sd: float) -> Verdict:
-    """Judge the mass in the loaded runs minus that in the unloaded runs [kg]: failure if it is
-    negative, warning if it does not differ from zero.
+    """Judge the mass in the loaded recordings minus that in the unloaded recordings [kg]: failure
+    if it is negative, warning if it does not differ from zero.
     """
     if mass < -3.0 * sd:
         return Verdict((Reason.failure("load-negative", mass=-mass, sd=sd),))

@@ -147,8 +147,8 @@ class WeighedRecording(Weighed):
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Payload settings for the vendors' controllers; empty without a load or after a failed
-        verdict.
+        """Payload settings for the vendors' controllers; empty without a load, or if the verdict is
+        fail.
         """
         pi = self.estimate.values
         if not (pi[0] > 0 and self.verdict.ok):

@@ -110,7 +110,8 @@ class RunOptions:
     Attributes:
         out: Folder for bag, results and logs.
         namespace: Namespace of the nodes.
-        slow: Speed of the first pass as a share of the plan's; 0: no first pass.
+        slow: Speed of the first, slow execution, relative to the planned speed; 0: no slow
+            execution.
         method: Estimator of `~/identify`, for plans that are not payload motions.
         calibration: Calibration file of the sensor; None: the file named in the bringup file, or
             else the tare postures of the plan.

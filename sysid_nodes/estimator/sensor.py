@@ -132,7 +132,8 @@ class SensorComponent:
         set on the robot's controller.
 
         A transform that waits for the joint state of its stamp is compared before a newer one is
-        requested; otherwise joint states that arrive late would never reach the newest transform.
+        requested; if it were not, joint states that arrive late would never reach the newest
+        transform.
         """
         self._again = self._place is not None
         if self._outside and not self._again:

@@ -2,8 +2,8 @@
 """Explorer node: an experiment that ends when the requested accuracy is reached.
 
 The node plans motions, and requests the trajectory executor to check and play them; nothing moves
-without a goal that contains a token of `~/arm`. `sysid up` does not start this node; start it
-separately.
+without a goal that contains a token of `~/arm`. `sysid up` starts this node only if the bringup
+file has a section for it.
 """
 
 from __future__ import annotations

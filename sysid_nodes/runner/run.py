@@ -57,7 +57,7 @@ class ExperimentResult:
 
     Attributes:
         payload: Estimated payload; None if the robot was identified.
-        identified: Result of `~/identify`; None if a payload was weighed.
+        identified: Result of the action `~/identify`; None if a payload was weighed.
         saved: Path of the payload estimate or of the report.
     """
 

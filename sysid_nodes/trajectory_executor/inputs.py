@@ -83,7 +83,7 @@ class RobotState:
         self.others: Newest[tuple[str, ...], bool] = Newest()  # joints of each other driver
 
     def of(self, model: RobotModel) -> None:
-        """Use only the joints of this robot from now on."""
+        """Use only the joints of this robot from now on, and ignore other joints in the messages."""
         self._robot, self.measured = frozenset(model.joint_names), None
         self.others.clear()
 

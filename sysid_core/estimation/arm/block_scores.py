@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-validation on blocks of time: choices of regressor columns and of the prior are judged on
-held-out blocks.
+"""Cross-validation on blocks of time: regressor columns and the prior are selected by the
+prediction error on held-out blocks.
 
 Jackknife test of whether the recordings determine the torques of other motions: the fit is repeated
 with each block of time left out (delete-a-block jackknife, Künsch 1989). If the recordings are too

@@ -91,7 +91,7 @@ class Processing:
         motion_cutoff_hz: Cut-off frequency of the filter for positions and their derivatives [Hz].
         differentiate: Source of velocities and accelerations: `filter` (measured velocities if
             present), or `positions` alone.
-        delay: Time by which the efforts lag behind the positions [s].
+        delay: Delay of the efforts relative to the positions [s].
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS

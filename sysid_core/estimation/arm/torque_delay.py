@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delay of measured torques against measured positions.
+"""Delay of measured torques relative to measured positions.
 
 `tau(t) = tau_hat(t - d)` is linearised in d, which adds the column `d tau_hat / d d` to the
 regression; Gauss-Newton steps repeat this with the motion shifted by the delay found so far.

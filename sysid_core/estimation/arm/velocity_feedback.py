@@ -28,7 +28,7 @@ from sysid_core.signals import Recording
 
 @dataclass(frozen=True)
 class VelocityFeedback:
-    """Velocity gains of the controllers, as the noise in measured efforts shows them.
+    """Velocity gains of the controllers, estimated from the noise of the measured efforts.
 
     Attributes:
         gains: Velocity gain k_d of each joint, in the unit of the efforts per rad/s or m/s; 0: the
@@ -71,10 +71,9 @@ class VelocityFeedback:
 def velocity_noise(
     model: RobotModel, recording: Recording, processing: Processing, lag: int = 0
 ) -> Array:
-    """Return what the filter of the motion removes from the velocities, shape (K, n) [rad/s or
-    m/s]; 0 where there is no filtered motion.
-
-    Without measured velocities, differences of the positions take their place.
+    """Return the difference of the velocities before and after the low-pass filter of the motion,
+    shape (K, n) [rad/s or m/s]; 0 where there is no filtered motion. If no velocities were
+    measured, they are computed as differences of the positions.
 
     Args:
         model: The robot; its order of joints is that of the result.

@@ -178,7 +178,7 @@ def arm_prior(
 def drift_precision(
     friction: FrictionModel, parameters: Array, natural: Array, drift: float
 ) -> Array:
-    """Return the inverse covariance of the change of friction between two runs, shape (p, p).
+    """Return the inverse covariance of the change of friction between two recordings, shape (p, p).
 
     Args:
         friction: Friction model; rotor inertias and torque waves do not change.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identification of an arm, its drive gains and a load of known mass, from runs without and with
-the load.
+r"""Identification of an arm, its drive gains and a load of known mass, from recordings without and
+with the load.
 
 Currents determine only `parameters / gain`. A held load of known mass determines the gain (Gautier
 and Briot 2014). The unknowns are the parameters pi of the arm, phi of friction, and those of the
@@ -39,12 +39,12 @@ _ROUNDS = 40  # of the gains at most
 
 @dataclass(frozen=True, eq=False)
 class LoadedIdentification:
-    """Arm and drive gains, identified together from runs with a known load.
+    """Arm and drive gains, identified together from recordings without and with a known load.
 
     Attributes:
         identification: The arm without load, its drives with the identified gains. Its estimate
             also contains the load (`load.mx` ...) and the gains (`elbow.gain`).
-        loaded: Model of the arm with the load, for the prediction of the loaded runs.
+        loaded: Model of the arm with the load, which predicts the loaded recordings.
         gains: Identified drive gains, in the robot's order of joints.
         payload: Estimate of the load alone, in its frame.
     """

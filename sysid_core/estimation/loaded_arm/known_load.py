@@ -40,7 +40,7 @@ RANK_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """Known parameters of the load that the arm carries in the loaded runs.
+    """Known parameters of the load that the arm carries in the loaded recordings.
 
     Attributes:
         mass: Mass [kg].

@@ -88,7 +88,7 @@ class LoadedArm:
         joint_names: Names of the joints, the columns of the torques.
         extra: Torques of the payload in each loaded recording.
         added: Mass difference between loaded and unloaded recordings by least squares alone, and
-            its standard deviation [kg]; negative if the loaded ones carry less.
+            its standard deviation [kg]; negative if the arm carries less in the loaded recordings.
     """
 
     estimate: Estimate

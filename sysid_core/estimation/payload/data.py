@@ -298,7 +298,8 @@ class CompressedWrenches:
 
 
 def positive_mass(moment: float, power: float) -> float:
-    """Return the mass `moment / power` of a least-squares problem in the mass alone [kg].
+    """Return the mass `moment / power` of a least-squares problem whose only unknown is the mass
+    [kg].
 
     Raises:
         EstimationError: The mass is not positive.

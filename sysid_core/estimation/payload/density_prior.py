@@ -68,8 +68,8 @@ class DensityPrior:
 
     @cached_property
     def cells(self) -> Shape:
-        """Cells of the shape, each divided into eight, so that a single layer of cells can have an
-        eccentric mass.
+        """Cells of the shape, each divided into eight smaller ones, so that even in a single layer
+        of cells the centre of mass can differ from the centre of the layer.
         """
         return self.shape.refined()
 
@@ -81,7 +81,8 @@ class DensityPrior:
         """Return the cell masses that minimise the data misfit plus the relative entropy to the
         prior masses.
 
-        The homogeneous body has the same mass as the solution, which is found by iteration.
+        The prior masses are those of the homogeneous body with the total mass of the solution,
+        which is found by iteration.
 
         Args:
             R: Whitened factor of the data, shape (p, 10).

@@ -90,8 +90,8 @@ def shrunk_estimate(
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
 ) -> tuple[ParameterVerdict, ...]:
-    """Return a verdict of each parameter: prior-dominated unless the data reduced the prior
-    variance to less than a half.
+    """Return a verdict of each parameter: prior-dominated unless the variance given the data is
+    less than half the prior variance.
 
     Moments of inertia are judged for given mass and centre of mass: if these are known from gravity
     alone, the inertia about the sensor's origin becomes more certain, although nothing is known

@@ -11,7 +11,9 @@ Span = tuple[int, int]
 
 
 def marked_spans(recording: Recording) -> tuple[list[Span], list[Span]]:
-    """Tare postures and motion segments of the newest run, first and last stamp of each [ns]."""
+    """Return the first and last stamp [ns] of every tare posture and motion segment of the newest
+    execution.
+    """
     tares: list[Span] = []
     motions: list[Span] = []
     begun: tuple[str, int] | None = None

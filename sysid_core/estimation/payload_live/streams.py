@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states, wrenches and marks of a run in the order of their stamps, even if they arrive in
-another order.
+"""Joint states, wrenches and marks in the order of their stamps, even if they arrive in another
+order.
 """
 
 from __future__ import annotations

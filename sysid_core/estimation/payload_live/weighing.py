@@ -33,7 +33,8 @@ class Weighing:
         calibration: Calibration of the sensor; None: not tared.
         changes: Changes of the load during the motion.
         notes: Remarks on the processing of the readings and on the sensor, one sentence each.
-        doubts: Reasons to doubt the estimate that only the readings show.
+        doubts: Reasons to doubt the estimate that follow from the raw readings and are not in the
+            estimate.
         running: Result of the live estimator from the same samples; None without a tare.
         smoothed: Smoothed joint states that the estimate used; None for static postures.
     """

@@ -27,7 +27,8 @@ class Misfit:
         spread: Scatter between stretches of the recording, or samples, relative to the noise.
         nuisance: Largest estimated sensor error, in units of three standard deviations.
         wrong_shape: Probability that the given shape is wrong.
-        worse_sensor: Probability that the sensor's bias is larger, or drifts more, than declared.
+        worse_sensor: Probability that the sensor's bias is larger, or drifts more, than the sensor
+            model assumes.
         colour: Noise level for a residual correlated in time, relative to a sample's noise.
         left: Assumed noise level of force and torque [N, N m].
     """
@@ -69,8 +70,8 @@ def nuisance_misfit(u: Array, precision: Array) -> float:
 
 
 def spikes(relative: Array) -> NDArray[np.bool_]:
-    """Return a mask of samples far from all others, shape (K,); none if there are too many for
-    spikes.
+    """Return a mask of the samples that are spikes, shape (K,). The mask is empty if so many
+    samples are far from the others that they cannot be spikes.
     """
     scale = np.maximum(1.4826 * np.median(np.abs(relative), axis=0), 1.0)
     found = np.any(np.abs(relative) > _SPIKE * scale, axis=1)

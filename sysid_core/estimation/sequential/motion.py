@@ -100,7 +100,8 @@ def identify_sequentially(
 
     Segments of single-joint motion are detected in the data. With the plan, only segments with the
     planned joints and posture are used, including moves of two joints; with marks `<label>:start`
-    and `<label>:end`, those between the marks; otherwise, those with one moving joint.
+    and `<label>:end`, only those between the marks; with neither plan nor marks, those with one
+    moving joint.
 
     Args:
         model: Robot model.

@@ -167,7 +167,7 @@ def _minimal_rows(
 
 def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
     r"""Return `delta_j` of theorem 2 for a revolute joint before joint s: 1 if the torques depend
-    on `k_jx, k_jy`, otherwise 0.
+    on `k_jx, k_jy`, and 0 if they do not.
 
     The torques do not depend on these first moments if every axis up to j is vertical and coincides
     with that of j.

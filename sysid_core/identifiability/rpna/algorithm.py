@@ -132,8 +132,8 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
     r"""Return the basis of a nullspace in reduced form: one dependent coordinate per column, late
     coordinates first.
 
-    Coordinates late in the order of preference become dependent, so that the early ones stay
-    as base parameters.
+    Coordinates that are late in the order of preference become dependent, so that early coordinates
+    stay as base parameters.
 
     Args:
         Z: Orthonormal basis of the nullspace, shape (n, d).

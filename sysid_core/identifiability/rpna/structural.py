@@ -166,7 +166,7 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
 
 
 def listed(names: Sequence[str], at_most: int = 6) -> str:
-    """Return the text with the first names of a list."""
+    """Return the first names of a list as text, and the number of the remaining ones."""
     shown = ", ".join(names[:at_most])
     return shown if len(names) <= at_most else f"{shown} and {len(names) - at_most} more"
 

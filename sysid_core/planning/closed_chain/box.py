@@ -29,8 +29,8 @@ _RESTARTS = 5  # random starts per posture in search of a second solution
 
 @dataclass(frozen=True, eq=False)
 class AssemblyMap:
-    """Test of Assumption 1 of Zhang et al. 2024 (unique closure of the loops) at random actuated
-    postures.
+    """Test at random actuated postures of whether the loops close uniquely, which is assumption 1
+    of Zhang et al. (2024).
 
     Attributes:
         q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
@@ -147,8 +147,8 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
 
 
 def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
-    """Return the box in which each coordinate is as wide as possible while the others stay at the
-    centre.
+    """Return the box in which the range of each coordinate is as wide as possible while the others
+    stay at the centre.
     """
     steps = np.linspace(0.0, 1.6, 65)[1:]
     half = np.array(box.half)

@@ -133,7 +133,7 @@ class Improved:
         score: Value of the criterion.
         excess: Remaining squared excess over the limits on the coarse grid, by kind of limit.
         history: Score after each iteration; in the first half of the iterations, the motion may
-            violate limits.
+            still violate limits.
         evaluations: Number of evaluations of value and gradient.
         interrupted: True if Ctrl-C ended the search.
     """

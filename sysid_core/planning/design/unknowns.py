@@ -89,7 +89,7 @@ class Unknowns:
         sd = np.array(np.broadcast_to(np.asarray(sd, dtype=float), (model.nv,)))
         if not (np.all(np.isfinite(sd)) and np.all(sd > 0)):
             raise ExcitationError(
-                f"Effort noise {sd.tolist()}: not positive numbers.",
+                f"The effort noise {sd.tolist()} is not a list of positive numbers.",
                 remedy="Give standard deviations above zero.",
             )
         structure = structural_identifiability(model)

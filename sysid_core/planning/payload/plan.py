@@ -146,7 +146,8 @@ class PayloadMotion:
     def speed(self, q: Array) -> float:
         """Return the mean angular speed of the last link [rad/s].
 
-        Default: `USUAL_SPEED`; less if the wrist's velocity or acceleration limits require it.
+        The default is `USUAL_SPEED`, or a lower speed if the wrist's velocity or acceleration
+        limits require it.
         """
         if self.mean_angular_speed is not None:
             return self.mean_angular_speed

@@ -170,7 +170,7 @@ class MoveChooser:
         worst = max(solution.steps, key=lambda step: step.condition)
         if worst.condition > max_condition:
             raise ExcitationError(
-                f"The step of joint '{worst.name}' has condition {worst.condition:.3g}, more than"
+                f"The step of joint '{worst.name}' has the condition number {worst.condition:.3g}, more than"
                 f" {max_condition:.3g}.",
                 remedy="Allow more moves or candidates, or larger swings.",
                 condition=worst.condition,

@@ -297,8 +297,8 @@ def closure_state(
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Return the condition number of J_u, shape (K,); very large near a singularity, where
-    Assumption 1 fails.
+    """Return the condition number of J_u, shape (K,); very large near a singularity, where the
+    actuated joints no longer determine the passive ones.
     """
     if not chain.passive:
         return np.ones(len(postures_of(chain, q)))

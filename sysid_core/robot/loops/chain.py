@@ -299,8 +299,8 @@ class ClosedChain:
 
     @property
     def torque_limits(self) -> Array:
-        """Effort limits of the actuated joints, shape (n_a,) [N m]: those of the drives, otherwise
-        of the URDF.
+        """Effort limits of the actuated joints, shape (n_a,) [N m]: those of the drives, or, if
+        these are unknown, of the URDF.
         """
         effort = dict(zip(self.model.joint_names, self.model.effort_limits, strict=True))
         limits = []

@@ -5,8 +5,8 @@
 16-23). The driven joints of a closed chain can then be treated like the joints of an open chain.
 
 Encoders on passive joints (such as the tarsus of Digit) replace a missing actuated encoder, select
-the branch of the closure, and reduce noise: the posture and velocity with closed loops are used
-that have the smallest difference from the measured ones.
+the branch of the closure, and reduce noise: of all postures and velocities with closed loops, those
+with the smallest difference from the measured ones are used.
 """
 
 from __future__ import annotations

@@ -215,7 +215,10 @@ class Shape:
         """
         size = np.asarray(size, dtype=float)
         if size.shape != (3,) or not np.all((size > 0) & np.isfinite(size)):
-            raise ModelError("A box needs three sizes greater than zero.", remedy="In metres.")
+            raise ModelError(
+                "A box needs three sizes greater than zero.",
+                remedy="Give the lengths of its sides in metres.",
+            )
         edge = (np.prod(size) / cells) ** (1 / 3)
         counts = np.maximum(1, np.round(size / edge)).astype(int)
         return cls.from_boxes([(size, centre, counts)], name="box")

@@ -120,7 +120,7 @@ class StoredTopic:
 
     @property
     def rate_hz(self) -> float:
-        """Mean message rate according to the log times."""
+        """Mean message rate, computed from the log times [Hz]."""
         span = (self.last_ns - self.first_ns) * 1e-9
         return (self.count - 1) / span if span > 0.0 else 0.0
 

@@ -149,7 +149,7 @@ class FullCalibration:
         mass: Mass on the sensor, and its standard deviation [kg].
         gain: Symmetric force gains, reading per force, shape (3, 3); 1 for a perfect sensor.
         gain_sd: Standard deviations of the gains, shape (3, 3).
-        mounting: Rotation vector of the true axes against the described, shape (3,) [rad].
+        mounting: Rotation vector from the described to the true axes, shape (3,) [rad].
         mounting_sd: Standard deviations of the rotation vector, shape (3,) [rad].
         tilt: Tilt of gravity about the base's horizontal axes, shape (2,) [rad].
         tilt_sd: Standard deviations of the tilt, shape (2,) [rad].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Offset and drift of the wrench's clock against the joints' clock.
+r"""Offset and drift of the wrench's clock relative to the joints' clock.
 
 The two devices have no common clock: an event that the sensor stamps with \(t\) happened at \(t -
 d_0 - d_1 (t - t_m)\) on the robot's clock. For every trial value of \((d_0, d_1)\), load and bias

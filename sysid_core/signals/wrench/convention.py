@@ -4,13 +4,13 @@ r"""Sign and axes in which a wrench is expressed, and forces other than those of
 A load of mass m obeys `f = m a + b` and `t = m c x a + d` in the sensor's axes, a its proper
 acceleration, where the sensor pushes the load. Sensors of ATI and UR state the force of the load on
 the sensor, `-f`; UR's drivers state forces in the axes of the base; a sensor, or the base, may be
-rotated against its description; gravity may have another direction than described; orientations may
-be those of the base in the sensor; a person may guide the robot by the held object; or nothing is
-held. Each of these is a hypothesis, scored by its marginal
-likelihood for the same readings, with the noise that is the residual of the best hypothesis, and
-with the number of readings that are independent according to the spectrum of this noise. Each
-hypothesis has its own delay: while the robot turns steadily about one axis, a delay is equivalent
-to a rotation of the sensor, which some hypotheses contain and others do not.
+rotated relative to its description; gravity may have another direction than described; orientations
+may be those of the base in the sensor; a person may guide the robot by the held object; or nothing
+is held. Each of these is a hypothesis, scored by its marginal likelihood for the same readings,
+with the noise that is the residual of the best hypothesis, and with the number of readings that are
+independent according to the spectrum of this noise. Each hypothesis has its own delay: while the
+robot turns steadily about one axis, a delay is equivalent to a rotation of the sensor, which some
+hypotheses contain and others do not.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class WrenchAxes(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """Load according to an alternative hypothesis.
+    """Load that follows from an alternative hypothesis.
 
     Attributes:
         probability: Probability of the hypothesis, among all.
@@ -135,8 +135,8 @@ class WrenchConvention:
         return np.asarray(out.reshape(-1, 6))
 
     def elsewhere(self, mass: float, share: float) -> float:
-        """Return the probability that, by another convention, the mass of the load differs by more
-        than a given share.
+        """Return the probability that another convention is right, and that the mass of the load
+        with it differs by more than a given share.
         """
         return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
 
@@ -318,9 +318,10 @@ def accelerations_tell(
 
     Accelerations from positions without good stamps are noise, with which the load would seem
     lighter (errors in variables). Both models are compared with the readings through their best
-    linear maps, so that sign and axes do not matter. What counts is the noise with which a fit
-    would weigh the residuals (`learned_noise`), not their whole spectrum: at high frequencies the
-    residual is an error of the model in proportion to the motion.
+    linear maps, so that sign and axes do not matter. The two models are compared by the noise with
+    which a fit would weigh the residuals (`learned_noise`), and not by the whole spectrum of the
+    residuals: at high frequencies the residual is an error of the model in proportion to the
+    motion.
 
     Args:
         wrench: Readings, shape (K, 6) [N, N m].

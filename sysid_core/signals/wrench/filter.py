@@ -65,8 +65,8 @@ class WrenchFilter:
     """Constant-rate Kalman filter of the six readings, and Kalman filter of their bias.
 
     The bias is observable only if the true wrench is known: during a tare, give the wrench that the
-    sensor should read (zero without a load, otherwise the weight of the load). At other times the
-    bias is unchanged.
+    sensor should read (zero without a load, or the weight of the load). At other times the bias is
+    unchanged.
 
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.

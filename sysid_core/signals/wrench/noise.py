@@ -105,9 +105,9 @@ class Stretches:
         r"""Return the disagreement between the stretches about some parameters, relative to the
         noise.
 
-        Birge's ratio \(\sqrt{Q / \nu}\) with Cochran's
-        \(Q = \sum_b g_b^T H_b^{-1} g_b - g^T H^{-1} g\): 1 where the noise is as assumed. Birge, The
-        calculation of errors by the method of least squares, Phys. Rev. 40, 1932.
+        Birge's ratio \(\sqrt{Q / \nu}\) with Cochran's \(Q = \sum_b g_b^T H_b^{-1} g_b - g^T H^{-1}
+        g\): 1 if the noise is as assumed. Birge, The calculation of errors by the method of least
+        squares, Phys. Rev. 40, 1932.
 
         Args:
             columns: Indices of the unknowns whose values are compared, shape (m,).

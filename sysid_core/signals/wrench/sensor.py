@@ -56,7 +56,7 @@ class SensorCalibration:
         residual_rms: RMS residual of the tare per axis, shape (6,) [N, N m].
         misalignment: Angle between the axes of the sensor in the description and those measured
             from gravity [rad]; NaN if not checked.
-        delay: Time by which the wrench lags behind the kinematics [s], and its standard deviation
+        delay: Delay of the wrench relative to the joint positions [s], and its standard deviation
             [s] (infinite if it was not estimated).
         n_postures: Number of static postures used.
         stamp_ns: Time of the last posture [ns]; 0 if unknown.
