@@ -192,7 +192,9 @@ def print_summary(
 
 
 def _print_predictions(title: str, runs: Mapping[str, Sequence[Prediction]]) -> None:
-    """Print the prediction errors of recordings, grouped by the text before their names."""
+    """Print the prediction errors of recordings; the key of each group precedes the names of its
+    recordings.
+    """
     table = Table(title=title)
     for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
         table.add_column(column, justify="left" if column == "joint" else "right")

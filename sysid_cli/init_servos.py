@@ -68,7 +68,9 @@ def servo_columns(path: Path, model: RobotModel) -> tuple[str, list[str]]:
         if not names:
             missing.append(f"{key}.columns: the columns of the joints were not recognised.")
     if by_order:
-        missing.append("a check of `joints`: columns and joints were paired in their order.")
+        missing.append(
+            "a check of `joints`: the columns were assigned to the joints in their order."
+        )
     unknown = [name for name in model.joint_names if name not in chosen]
     if chosen and unknown:
         missing.append(f"the columns of {', '.join(unknown)}, if these joints moved.")

@@ -137,7 +137,7 @@ def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
     field.
 
     Required paths become arguments of the command; all other fields become options, unless their
-    annotation says otherwise.
+    annotation contains a typer parameter.
     """
     required = field.default is MISSING and field.default_factory is MISSING
     kind, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)

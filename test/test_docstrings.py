@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Docstrings of exported names: every array has a shape, every field and every error is described."""
+"""Docstrings of exported names: every array has a shape, every number a unit, every field and every error is described."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 DOORS = sorted((ROOT / "sysid_core").rglob("__init__.py"))
 ARRAY = re.compile(r"Array|ndarray")
+# A number has a unit in brackets, or its description says that it has none.
+UNIT = re.compile(
+    r"\[|relative|ratio|share|fraction|factor|probabilit|odds|log|tolerance|number", re.I
+)
 SHAPE = re.compile(r"shape|\((?:\.\.\.|[\w +*]+),[^)]*\)|\(\w,?\)")
 
 
@@ -65,6 +69,8 @@ def lacking(thing: Any) -> Iterator[str]:
                 yield f"{field.name} is not described"
             elif ARRAY.search(str(field.type)) and not SHAPE.search(text) and text[:5] != "As in":
                 yield f"{field.name} has no shape: {text}"
+            elif re.match(r"float\b", str(field.type)) and not UNIT.search(text):
+                yield f"{field.name} has no unit: {text}"
     if not inspect.isfunction(thing):
         return
     described = entries(doc, "Args")

@@ -25,7 +25,8 @@ class EstimateDifference:
         names: Names of the m parameters with the same meaning in both estimates.
         change: Second minus first value, b - a, shape (m,).
         sd: Standard deviation of the change, shape (m,).
-        other_meaning: Names that are common to both estimates but stand for other combinations.
+        other_meaning: Names that occur in both estimates, but stand for a different combination of
+            parameters in each.
         chi2: Squared Mahalanobis norm of all changes together [-].
         dof: Degrees of freedom of `chi2`.
     """

@@ -36,13 +36,13 @@ class ExportedError:
 
     Attributes:
         target: Format of the file.
-        inside: Error of the identified model.
-        exported: Error of the written file, as read by other software.
+        inside: Relative error of the identified model [-].
+        exported: Relative error of the written file, as read by other software [-].
         held_out: True if the recordings were not used in the fit.
         costs: Reduction of the error if a missing term were present, for each term the format
             lacks.
-        lost: Reduction of the error if all missing terms were present; terms can partly replace
-            each other.
+        lost: Reduction of the relative error if all missing terms were present [-]; terms can
+            partly replace each other.
         joints: Errors of the model and of the exported file, by joint name [unit of the efforts].
     """
 

@@ -49,8 +49,8 @@ class Violation:
         kind: Kind of limit.
         where: Name of the joint, frame or pair of bodies.
         time: Time of the worst excess, or of the first contact [s].
-        value: Value at that time, in the unit of the kind.
-        limit: Violated limit.
+        value: Value at that time [unit of the kind].
+        limit: Violated limit [unit of the kind].
     """
 
     kind: LimitKind

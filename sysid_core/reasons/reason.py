@@ -145,8 +145,8 @@ class Outcome(Kind):
 class Verdict:
     """Outcome with its reasons.
 
-    The outcome follows from the reasons. It is fail if there is a failure. Otherwise, it is not
-    judged if no check was made or a necessary check is missing, and warn if there is a warning.
+    The outcome is the first of these that applies: fail, if there is a failure; not judged, if no
+    check was made or a necessary check is missing; warn, if there is a warning; pass.
 
     Attributes:
         reasons: Reasons without duplicates.

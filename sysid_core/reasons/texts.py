@@ -591,7 +591,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "prediction-differs": Text(
         "Residual larger than in the fit",
-        "The model leaves {left:.2g%} of the variance of the efforts in {which} unexplained, {ratio:.1f} times as much as in the fitted runs ({fitted:.2g%}).",
+        "The model leaves {left:.2g%} of the variance of the efforts in {which} unexplained, {ratio:.1f} times as much as"
+        " in the fitted recordings ({fitted:.2g%}).",
         "Check whether payload, temperature or mounting differ between the recordings. If they do not differ, the model is overfitted.",
         _LEFT,
         "identify.md",
@@ -673,8 +674,9 @@ TEXTS: Mapping[str, Text] = {
         "The wrench contradicts the description of the sensor or of the robot. {errors}",
         "Correct the description. Check the sensor frame. Check that no other force acts on the load.",
         "A rotated sensor, inverted orientations or another direction of gravity explain the wrench best. The verdict is"
-        " warn for a single error, unless it is a direction of gravity that was found in motion. Otherwise, other forces"
-        " can have the same effect, and the verdict is fail if the mass changes by more than 30 % without these errors.",
+        " warn for a single error, unless it is a direction of gravity that was found in motion. In all other cases,"
+        " forces on the load can have the same effect; the verdict is then fail if the mass differs by more than 30 %"
+        " without these corrections.",
         "payload_identification.md",
     ),
     "no-body": Text(
@@ -771,19 +773,19 @@ TEXTS: Mapping[str, Text] = {
     ),
     "force-unit-assumed": Text(
         "Assumed unit of force",
-        "The result holds if the wrench is in N and N m: no column's name tells its unit. If the forces are in"
-        " kgf, the mass is 9.8 times as large, in lbf 4.4 times.",
-        "Give --wrench-units, such as 'N, N m' or 'kgf, kgf cm', or write the units into the names: 'fx [N]'.",
-        "No motion reveals the unit of force. Names of ROS messages and of RTDE imply N.",
+        "The result is correct only if the wrench is in N and N m, because no column name states a unit. If the forces"
+        " are in kgf, the mass is 9.8 times as large; if they are in lbf, 4.4 times.",
+        "Specify the units with --wrench-units, such as 'N, N m' or 'kgf, kgf cm', or write them into the column names:"
+        " 'fx [N]'.",
+        "No motion reveals the unit of force. Column names of ROS messages and of RTDE imply N.",
         "payload_identification.md",
     ),
     "load-far": Text(
         "Distant centre of mass",
-        "Taken in N and N m, the wrench is that of a load whose centre of mass is {distance:.2g} m from the"
-        " sensor.",
+        "If the wrench is in N and N m, the centre of mass of the load is {distance:.2g} m from the sensor.",
         "Check the units of force and torque (--wrench-units).",
-        "According to the ratio of torques to forces, the centre of mass is more than 0.5 m from the sensor."
-        " Usually the torques are in N mm or N cm, or the forces in kgf or daN.",
+        "The ratio of torques to forces implies a centre of mass more than 0.5 m from the sensor. Usually, the torques"
+        " are in N mm or N cm, or the forces are in kgf or daN.",
         "payload_identification.md",
     ),
     "force-unit-unseen": Text(
@@ -809,7 +811,7 @@ TEXTS: Mapping[str, Text] = {
     "load-beyond-rating": Text(
         "Rated load",
         "The mass of the load is {mass:.3g} kg; the load diagram permits {permitted:.3g} kg at {distance:.3f} m from the flange.",
-        "Use a lighter load or tool, or bring its centre of mass nearer to the flange.",
+        "Use a lighter load or tool, or mount it so that the centre of mass is nearer to the flange.",
         "The verdict is fail if the mass exceeds the load diagram of the robot, and warn if it is less than two standard deviations below the permitted mass.",
         "payload_identification.md",
     ),
@@ -882,8 +884,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-slack": Text(
         "Implausibly compliant servo",
-        "According to the estimate, {joint} sags by {value:.2f} rad under gravity, more than real servos do.",
-        "Check the zeros of command and position, and the torque limit. Check that the URDF describes this robot.",
+        "The estimated compliance implies that {joint} sags by {value:.2f} rad under gravity, more than real servos do.",
+        "Check the zero offsets of command and position, and the torque limit. Check that the URDF describes this robot.",
         "An offset between command and position has the same effect as a compliant servo under load.",
         "tutorials/lerobot_arm.md",
     ),

@@ -27,7 +27,7 @@ def export_table(
         ]
         for error, file in errors
     ]
-    runs = "held-out runs" if all(e.held_out for e, _ in errors) else "the fitted runs"
+    runs = "held-out recordings" if all(e.held_out for e, _ in errors) else "the fitted recordings"
     caption = (
         f"Relative error of the efforts in {runs}, of the identified model and of the exported file"
         " as read by other software. Last column: increase of the error due to each term that the"

@@ -44,7 +44,7 @@ class Spring:
         preload: Pull at extension zero [N, or N m at the joint itself].
         stiffness: Stiffness of the linear law [N/m, or N m/rad at the joint itself].
         stroke: Stroke of the pneumatic law, volume of the gas over area of the piston [m, or rad].
-        exponent: Exponent of the pneumatic law: 1 for an isothermal gas, 1.4 for an adiabatic
+        exponent: Exponent of the pneumatic law [-]: 1 for an isothermal gas, 1.4 for an adiabatic
             change.
         anchors: Distances of the spring's two ends from the axis [m]; None for a spring at the
             joint.

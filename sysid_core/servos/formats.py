@@ -152,11 +152,11 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
     """Read joint states and commands from a bag; commands are those of a controller's state, a
     trajectory or an array of numbers.
 
-    In a bag of the data logger, the commands are the targets that it was configured to record;
-    otherwise they are the first targets found. Joint states with names of their own topic
-    (`joint_commands`, `target`) are commands too. If the commands have no stamps, commands and
-    positions get the times of reception. A trajectory is interpolated as its controller does, until
-    another trajectory replaces it.
+    In a bag of the data logger, the commands are the targets that it was configured to record; in
+    other bags, they are the first targets that are found. Joint states on a topic for commands,
+    such as `joint_commands` or `target`, are commands too. If the commands have no stamps, commands
+    and positions get the times of reception. A trajectory is interpolated as its controller does,
+    until another trajectory replaces it.
 
     Raises:
         SignalError: There are no joint states, or no commands.

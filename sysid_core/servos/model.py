@@ -52,12 +52,12 @@ class TermFacts:
             legged robots. The choice of this value changes the result by less than the standard
             deviation. Torques are relative to the largest gravity torque on a joint of the robot,
             since the servos of strong and of weak arms deflect equally.
-        scale: Change of the value that changes the position noticeably.
+        scale: Change of the value that changes the position noticeably [`unit`].
         spread: Standard deviation of the prior about the start, from such drives. Data of more than
             a few time blocks have more weight than the prior, which only determines the terms that
             the data do not determine.
-        least: Smallest value; minus infinity: no lower bound.
-        most: Largest value.
+        least: Smallest value [`unit`]; minus infinity: no lower bound.
+        most: Largest value [`unit`].
     """
 
     unit: str

@@ -257,8 +257,8 @@ class ColumnMap:
         effort: Columns of the efforts; empty if not measured, None for joints in `unused`.
         effort_kind: Kind of the efforts; it must be declared.
         time: Column of time; None for samples equally spaced at `rate_hz`.
-        time_scale: Seconds per unit of the time column.
-        position_scale: Radians (or metres) per unit of position; one for all, or shape (n,).
+        time_scale: Duration of one unit of the time column [s].
+        position_scale: Size of one unit of position [rad or m]; one for all, or shape (n,).
         velocity_scale: Factor from the unit of velocity to rad/s or m/s; one for all, or shape
             (n,).
         acceleration_scale: Factor from the unit of acceleration to rad/s^2 or m/s^2; one for all,

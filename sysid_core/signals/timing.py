@@ -33,8 +33,8 @@ class TimingReport:
     Attributes:
         samples: Number of recorded samples.
         kept: Number of samples that remain after disordered and invalid samples have been removed.
-        duplicates: Number of samples with the stamp of the last one kept.
-        backward: Number of samples whose stamp is earlier than that of the last one kept, by no
+        duplicates: Number of samples with the same stamp as the last kept sample.
+        backward: Number of samples whose stamp is earlier than that of the last kept sample, by no
             more than the reset limit.
         resets: Number of steps back beyond that limit; only samples after the last reset are kept.
         invalid: Number of samples with NaN or infinite values.

@@ -28,7 +28,7 @@ _POSTURES = 16  # of these, drawn at random with a fixed seed
 _MEASURABLE = 0.02  # less is no evidence against a model
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
-UNSEEN = "held-out runs"
+UNSEEN = "held-out recordings"
 DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in those that were
 
 
@@ -66,7 +66,7 @@ def judge_identification(
         spread: Scatter of the predictions of a typical motion; None: unknown.
         lags: Delays of the efforts; None: not estimated.
     """
-    fitted = judge_predictions(training, "the fitted runs")
+    fitted = judge_predictions(training, "the fitted recordings")
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
     verdict += _judge_followers(identification)
     verdict += _judge_efforts(identification, training)
@@ -74,7 +74,7 @@ def judge_identification(
     moved = {
         name for name, yes in zip(examination.joint_names, examination.used, strict=True) if yes
     }
-    verdict += _judge_joints(training, "the fitted runs", Reason.failure, moved)
+    verdict += _judge_joints(training, "the fitted recordings", Reason.failure, moved)
     if lags is not None:
         # The delay of one joint is estimated as if everything else were as declared.
         doubted = "cannot-tell" in examination.verdict.codes

@@ -46,8 +46,8 @@ class ServoErrors:
     """RMS position errors of a servo robot over all motions [rad].
 
     Attributes:
-        inside: Error of the simulation with the identified servos.
-        exported: Error of MuJoCo's simulation with the exported file.
+        inside: Error of the simulation with the identified servos [rad].
+        exported: Error of MuJoCo's simulation with the exported file [rad].
         held_out: True if the motions were not fitted.
     """
 

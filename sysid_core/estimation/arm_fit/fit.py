@@ -138,7 +138,7 @@ class ArmFit:
     Attributes:
         identification: Identified robot with its estimate.
         lags: Estimated delays of the efforts.
-        prior_weight: Weight of the prior in use; None if the method has no prior.
+        prior_weight: Weight of the prior in use [-]; None if the method has no prior.
         benefits: Relative increase of the held-out error without a friction term, by term and
             joint.
         load: Known load of the loaded recordings; None: none.

@@ -24,7 +24,7 @@ class FitSettings:
             play, load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
         fix: Parameters that keep their URDF values: 'inertials', 'friction', or the name of a link,
             joint or parameter.
-        prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
+        prior_weight: Weight of the URDF as a prior, for lmi and entropic [-]; 0: selected by
             cross-validation.
         prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05. With
             this prior, lmi and entropic also compute standard deviations of parameters that are

@@ -23,7 +23,7 @@ _OPEN = 1e4  # natural scales: deviation of a direction that the data don't touc
 
 
 def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
-    """Return the ranges of the samples of each gapless span."""
+    """Return the slice of samples of each gapless span."""
     bounds = [*starts, n_samples]
     return [slice(a, b) for a, b in pairwise(bounds) if b > a]
 

@@ -52,7 +52,7 @@ def payload_estimate(
     source: str = "",
     warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
-    """Return `Estimate` of a payload, as all payload estimators return it."""
+    """Return the `Estimate` of a payload in the form that is common to all payload estimators."""
     return Estimate(
         method=method,
         names=PAYLOAD_NAMES,

@@ -90,8 +90,8 @@ class PayloadPosterior:
         covariance: Posterior covariance, shape (10, 10).
         spread: Prior covariance over the weighted hypotheses, mass known, shape (10, 10).
         wrong_shape: Probability that the given shape is wrong.
-        log_evidence: Log-probability of `r` under all bodies of the prior together, up to a
-            constant.
+        log_evidence: Log-evidence of the data `r`, averaged over all hypotheses of the prior, up to
+            a constant.
     """
 
     pi: Array

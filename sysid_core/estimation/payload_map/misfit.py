@@ -25,7 +25,7 @@ class Misfit:
 
     Attributes:
         spread: Scatter between stretches of the recording, or samples, relative to the noise.
-        nuisance: Largest estimated sensor error, in units of three standard deviations.
+        nuisance: Largest estimated sensor error [three standard deviations].
         wrong_shape: Probability that the given shape is wrong.
         worse_sensor: Probability that the sensor's bias is larger, or drifts more, than the sensor
             model assumes.

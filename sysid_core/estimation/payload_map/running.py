@@ -108,7 +108,7 @@ class RunningMAP:
         self.information = CompressedWrenches()
 
     def take(self, data: PayloadData, k: int) -> None:
-        """Add sample `k`; without a covariance of its motion, a typical one is used."""
+        """Add sample `k`; if the covariance of its motion is unknown, a typical covariance is used."""
         b, A = data.wrench[k], data.regressor[k]
         self._noise.follow(b)
         if self._is_spike(b, A):

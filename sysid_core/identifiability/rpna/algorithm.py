@@ -36,8 +36,8 @@ class Decision:
     """Uncertain rank decision: without a clear gap, or based on very small values.
 
     Attributes:
-        kept: Smallest singular value counted as nonzero.
-        dropped: Largest singular value counted as zero; 0 if there is none.
+        kept: Smallest singular value counted as nonzero [-].
+        dropped: Largest singular value counted as zero [-]; 0 if there is none.
         direction: Weakest direction that was kept, in the column space of the matrix.
     """
 

@@ -150,7 +150,8 @@ class Identifiability:
         robot: Name of the robot.
         gravity: Gravity in the base frame, shape (3,) [m/s^2].
         static: True if only postures at rest are measured.
-        floating_base: True if the first joint of the robot is free.
+        floating_base: True if the first joint of the robot is a free joint with six degrees of
+            freedom.
         bodies: Dimensions of each body.
         parameter_names: Names of the p parameters.
         codes: Verdict of each parameter as an index into `StructuralVerdict`, shape (p,).

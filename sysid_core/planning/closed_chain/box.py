@@ -35,7 +35,8 @@ class AssemblyMap:
     Attributes:
         q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
         assembled: Mask of the postures with closed loops, shape (K,).
-        within_limits: Mask of those that also respect the limits of the passive joints, shape (K,).
+        within_limits: Mask of the assembled postures that also respect the limits of the passive
+            joints, shape (K,).
         condition: Condition number of J_u, shape (K,).
         alternatives: Mask of the postures with a second solution within the limits, shape (K,).
         residual: Largest closure error of the assembled postures [m].

@@ -130,7 +130,7 @@ class Improved:
 
     Attributes:
         x: Vector of centre and coefficients.
-        score: Value of the criterion.
+        score: Value of the criterion [-].
         excess: Remaining squared excess over the limits on the coarse grid, by kind of limit.
         history: Score after each iteration; in the first half of the iterations, the motion may
             still violate limits.

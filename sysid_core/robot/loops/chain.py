@@ -122,7 +122,7 @@ class JointDrive:
         F_v: Viscous friction [N m s/rad].
         I_a: Inertia of the drive, seen at the joint [kg m^2].
         beta: Constant offset of the torque [N m].
-        gear_ratio: Turns of the motor per turn of the joint.
+        gear_ratio: Turns of the motor per turn of the joint [-].
         torque_limit: Largest torque of the drive at the joint [N m].
     """
 
@@ -314,7 +314,9 @@ class ClosedChain:
         return replace(self, model=model)
 
     def with_drives(self, drives: Mapping[str, JointDrive]) -> ClosedChain:
-        """Return a copy with other friction and drive parameters; other joints keep theirs."""
+        """Return a copy with other friction and drive parameters; joints that are not given keep
+        their parameters.
+        """
         return replace(self, drives={**self.drives, **drives})
 
     def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:

@@ -267,7 +267,7 @@ class NoiseEstimator:
         return {j: int(best[j]) for j in sudden.tolist()}
 
     def filter_state(self, index: int, signal: int, variance: float) -> tuple[Array, Array, float]:
-        """Return the state, covariance and density of one filter of the bank on one signal.
+        """Return the state, covariance and density of one filter of the bank for one signal.
 
         Args:
             index: Index of the filter.

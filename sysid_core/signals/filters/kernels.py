@@ -313,7 +313,8 @@ def find_outliers(
     expected: Array,
     far: Array,
 ) -> int:  # pragma: no cover - compiled
-    """Return the number of positions further from the expected ones than noise and motion explain.
+    """Return the number of positions whose distance from the expected position exceeds what noise
+    and motion explain.
 
     Args:
         x: States of order 2, shape (n or more, 3).

@@ -25,7 +25,7 @@ class ZeroPhaseFilter:
     """Low-pass Butterworth filter, applied forward and backward.
 
     Attributes:
-        cutoff_hz: Frequency at which a single pass attenuates by 3 dB (both passes: 6 dB).
+        cutoff_hz: Frequency at which a single pass attenuates by 3 dB (both passes: 6 dB) [Hz].
         order: Order of a single pass.
 
     Examples:

@@ -187,7 +187,7 @@ class WrenchConvention:
 
     @property
     def is_near_description(self) -> bool:
-        """True with the described gravity and at most one error of the description."""
+        """True if gravity is as described and the description has at most one error."""
         return self.gravity is None and self.is_inverse + (self.turn is not None) < 2
 
     @classmethod
