@@ -37,10 +37,11 @@ _DESCRIPTION, DENSITY = 0.5, 0.3
 _PRECISIONS = (1.0, 16.0, 256.0)  # how good a description is, is learned: each as likely
 # A link may be further off than the others (a counterweight), a spring or shared drive larger: how much, is
 # learned. Standard deviation of the logarithm of their variance, of which one in ten is 16 times as large.
-_WORSE, _WORST = np.log(16.0) / 1.645, 16.0
-_ROUNDS, _ROUNDS_MORE = 4, 2  # until both agree: at first, and from what is near
-# What is a little off on every arm, standard deviations.
-_ZERO, _TILT = np.radians(1.5), np.radians(1.5)
+_WORST = 16.0
+_WORSE = np.log(_WORST) / 1.645
+_ROUNDS = 4  # until both agree; half as many from what is near
+# What is a little off on every arm, standard deviations. Of a joint's zero, and of the mounting.
+ANGLE = np.radians(1.5)
 # Of a drive's gain; and of what nobody described, as a share of the torque's size: springs and cables, friction
 # and inertia of a drive that turns two joints.
 _OFF = 0.1
@@ -206,7 +207,7 @@ def evidence(
         usual = np.where(described, precision, 1.0)
         most = np.full(len(alike), _WORST)
         most[: model.n_bodies - 1] = max(_WORST * precision, 1.0)
-        for _ in range(_ROUNDS if not fits else _ROUNDS_MORE):
+        for _ in range(_ROUNDS if not fits else _ROUNDS // 2):
             worse = np.clip(_most_likely(alike @ (usual * z**2), known, 0.0, _WORSE), 1.0, most)
             weights = usual / np.append(worse, 1.0)[labels]
             H = np.tensordot(counts / share * weigh, products, 1) * np.outer(unit, unit)
@@ -311,10 +312,10 @@ def _little_off(samples: Samples, motion: Motion) -> Array:
     out[:, each, 4 * n + 5 + each] = size * near * np.sign(samples.a)  # hysteresis at reversals
     out[:, each, each] = _OFF * rigid
     out[:, each, n + each] = _LAG * samples.tau_dot
-    out[:, :, 2 * n : 3 * n] = _ZERO * zeros
+    out[:, :, 2 * n : 3 * n] = ANGLE * zeros
     out[:, :, 3 * n] = DENSITY * rigid
     out[:, :, 3 * n + 1] = _LAG * samples.tau_dot
-    out[:, :, 3 * n + 2 : 3 * n + 5] = _TILT * tilts
+    out[:, :, 3 * n + 2 : 3 * n + 5] = ANGLE * tilts
     return out
 
 
@@ -349,29 +350,10 @@ def left_out(samples: Samples) -> tuple[float, float]:
     With the masses of the URDF, only friction is fitted. With estimated masses, the share is
     measured on blocks of time that were not used in the fit.
     """
-    power = _power(samples)
-    urdf, free = left_by_joint(samples) @ power / max(float(power.sum()), 1e-300)
-    return float(urdf), float(free)
-
-
-def unseen_gain(before: Samples, after: Samples) -> float:
-    """Return the increase of the log-likelihood [nats] on blocks of time that were not used in the
-    fit, due to a correction of the samples.
-
-    The masses are estimated with a prior, whose standard deviations are the usual errors of robot
-    descriptions. Each joint counts as `COUNT` independent samples.
-    """
-    left = [np.maximum(left_by_joint(samples)[1], _FLOOR) for samples in (before, after)]
-    return float(0.5 * COUNT * np.sum(np.log(left[0] / left[1])[before.used & after.used]))
-
-
-def left_by_joint(samples: Samples) -> Array:
-    """Return the unexplained shares of `left_out` for each joint, relative to the torque variance
-    of that joint, shape (2, n).
-    """
     A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0
-    tau = np.where(samples.moving & samples.used, samples.tau, 0.0)
+    told = samples.moving & samples.used
+    tau = np.where(told, samples.tau, 0.0)
     scale = np.concatenate(
         [_DESCRIPTION * samples.model.inertial_scale, friction_scale(A[:, :, n_inertial:], tau)]
     )
@@ -390,18 +372,6 @@ def left_by_joint(samples: Samples) -> Array:
     for fold in range(_FOLDS):
         out = samples.block % _FOLDS == fold
         left[1][out] -= X[out] @ solved(X[~out], y[~out])
-    squares = np.array([np.sum((e * size[:, 0]) ** 2, axis=0) for e in left])
-    return np.asarray(squares / np.maximum(_power(samples), 1e-300))
-
-
-def _power(samples: Samples) -> Array:
-    """Variance of each joint's torque during motion times the number of samples, shape (n,) [(N
-    m)^2].
-    """
-    torques = np.where(samples.used, samples.tau, 0.0)
-    return np.array(
-        [
-            x[m].var() * m.sum() if m.any() else 0.0
-            for x, m in zip(torques.T, samples.moving.T, strict=True)
-        ]
-    )
+    around = np.where(told, tau - tau.sum(axis=0) / np.maximum(told.sum(axis=0), 1), 0.0)
+    urdf, free = (np.sum((e * size[:, 0]) ** 2) / max(np.sum(around**2), 1e-300) for e in left)
+    return float(urdf), float(free)

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sysid_core.diagnosis.evidence import left_out
-from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, is_decided, odds
+from sysid_core.diagnosis.explain import (
+    SURE,
+    Explanation,
+    explanations,
+    is_decided,
+    odds,
+    probability,
+)
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
@@ -21,6 +28,7 @@ _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
 FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
+_FACTORS = (Fault.MASSES, Fault.EFFORT_UNIT)  # of all torques: no motion tells one from the other
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
 # What leaves a usable result although it is in doubt.
@@ -82,16 +90,12 @@ class Examination:
     duration: float
     streams: Verdict = field(default_factory=Verdict)
 
-    def _probability(self, *kinds: Fault) -> float:
-        """Probability that one of these kinds of faults explains the contradictions that remain."""
-        return sum(e.probability for e in self.ranked if e.hypothesis.kind in kinds)
-
     @property
     def declared(self) -> float:
         """Probability that the declarations are correct, after correction of the faults that were
         found.
         """
-        return self._probability(*_AS_DECLARED)
+        return probability(self.ranked, *_AS_DECLARED)
 
     @property
     def verdict(self) -> Verdict:
@@ -105,15 +109,15 @@ class Examination:
         reasons = [finding.reason for finding in self.findings]
         refused = any(r.severity is Severity.FAILURE for r in reasons)
         declared = self.declared
-        alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
+        alike = [e for e in self.ranked if e.probability > 1.0 - SURE]
         # Data are accepted by the odds by which a fault is named.
         doubted = any(e.hypothesis.kind not in _USABLE for e in alike) and not refused
         if doubted or declared < 0.5:
             say = Reason.warning
-            unlikely = refused or declared < 1.0 / (1.0 + ODDS)
-            if unlikely and self._probability(*_USABLE) < 0.5:
+            unlikely = declared < 1.0 - SURE
+            if unlikely and probability(self.ranked, *_USABLE) < 0.5:
                 # Right up to a factor is not judged without a known load.
-                if self._probability(*_USABLE, Fault.EFFORT_UNIT) > 0.5:
+                if probability(self.ranked, *_USABLE, Fault.EFFORT_UNIT) > 0.5:
                     say = Reason.missing
                 else:  # what doesn't mend the data isn't their fault, or not alone
                     say = Reason.failure
@@ -137,10 +141,8 @@ class Examination:
         used = zip(self.joint_names, self.used, strict=True)
         if unexamined := [joint for joint, yes in used if not yes and joint not in told]:
             reasons.append(Reason.warning("joints-unexamined", joints=unexamined))
-        reasons += self.streams.reasons
-        return Verdict(
-            tuple(reasons or [Reason.held("data-agree", urdf=urdf, free=free, odds=declared)])
-        )
+        agree = Reason.held("data-agree", urdf=urdf, free=free, odds=declared)
+        return Verdict((*self.streams.reasons, *reasons) or (agree,))  # facts before inferences
 
 
 def examine(
@@ -179,11 +181,16 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
     if not np.any(samples.model.pi[:, 0] > 0.0):
         return Examination(names, used, (), (), shares, duration)
     ranked = explanations(here, gains_known=gains_known)
-    if ranked[0].hypothesis.kind is Fault.LAG and odds(ranked) > ODDS:
-        here = ranked[0].hypothesis.mend(here)  # as the fit does: nothing else is judged by it
-        shares, ranked = left_out(here), explanations(here, gains_known=gains_known)
+    factor = probability(ranked, *_FACTORS) > SURE and not is_decided(ranked)
+    if factor or probability(ranked, Fault.LAG) > SURE:
+        # Whatever the fit mends by itself hides nothing else: a delay, and masses off by one factor.
+        there = ranked[0].mend(here)
+        beside = explanations(there, gains_known=gains_known)
+        another = beside[0].hypothesis.kind not in _AS_DECLARED and is_decided(beside)
+        if another or ranked[0].hypothesis.kind is Fault.LAG:
+            here, ranked, shares = there, beside, left_out(there)
     while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
-        if not is_decided(here, ranked, gains_known=gains_known):
+        if not is_decided(ranked):
             break
         best = ranked[0].hypothesis
         seen, here = here, ranked[0].mend(here)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from sysid_core.diagnosis.evidence import DENSITY, Evidence, Motion, evidence, unseen_gain
+from sysid_core.diagnosis.evidence import ANGLE, DENSITY, Evidence, Motion, evidence
 from sysid_core.diagnosis.gravity import gravity_directions
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -32,15 +32,15 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import Array, RobotModel
 
 ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
+SURE = ODDS / (1.0 + ODDS)  # probability of what is named
 _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly: a budget of time
-_OF_ALL = ("effort-signs", "effort-unit", "effort-scale")  # factors of all torques: masses take any
-# Share of correct recordings that exceed a limit of the description, by Laplace's rule of succession from eleven arms,
-# and half as many by twice the limit: none its position limits (from the middle of the range: at most 0.96) or effort
-# limits (0.62), one its velocity limits (1.28).
-_BEYOND_POSITION, _BEYOND_VELOCITY, _BEYOND_EFFORT = 1.0 / 13.0, 2.0 / 13.0, 1.0 / 13.0
-_CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
+# Share of limits of the description that correct recordings exceed, and half as many by twice the limit: of the
+# position, velocity and effort limits of eleven arms one, by Laplace's rule of succession.
+_BEYOND = 2.0 / 35.0
+_SIZED = ("gain", "zero-angle", "stamps")
+_Judged = tuple[float, Hypothesis, Evidence]  # log of the probability, up to a constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,42 +82,23 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         samples: Samples with the present declarations, after the corrections found so far.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
-    sift = _Sift(samples.thinned(_THIN))
-
-    def score(found: Evidence, hypothesis: Hypothesis) -> float:
-        """Return the logarithm of the probability of data and hypothesis, up to a constant."""
-        possible = 0.0
-        if hypothesis.kind is not Fault.OTHER_ROBOT:  # whose limits are unknown
-            possible = _log_within_limits(hypothesis.mend(samples), gains_known)
-        return found.log + hypothesis.log_prior + possible
-
-    sifted: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
-    for hypothesis in _all(samples, gains_known):
-        found = sift.evidence(hypothesis)
-        if found is not None:
-            sifted.setdefault(hypothesis.cause, []).append((score(found, hypothesis), hypothesis))
-    best = sorted(map(_cause, sifted.values()), key=lambda t: -t[0])
-    finalists = [AS_DECLARED, *map(sift.refined, _finalists([h for _, h in best]))]
-    # How heavy a tool is, few samples don't tell.
-    tools = [h for sizes in sifted.values() for _, h in sizes if h.kind is Fault.TOOL]
-    finalists = [h for h in finalists if h.kind is not Fault.TOOL] + tools
-    for unit in [h for h in finalists if h.code == "effort-unit"]:
-        # A unit must not hide another factor nearby; within the usual error of the masses, it is the unit.
-        scale = sift.refined(replace(scale_fault(unit.amount), share=unit.share))
-        if abs(np.log(scale.amount / unit.amount)) > DENSITY:
-            finalists.append(scale)
-    motion = Motion(samples)
-    of_cause: dict[tuple[str, str], list[tuple[float, Hypothesis, Evidence]]] = {}
+    sift, motion = _Sift(samples.thinned(_THIN)), Motion(samples)
+    finalists = _finalists(samples, sift, gains_known)
+    of_cause: dict[tuple[str, str], list[_Judged]] = {}
 
     def judge(hypothesis: Hypothesis) -> float:
         found = _evidence(samples, hypothesis, motion)
         if found is None:
             return -np.inf
-        entry = (score(found, hypothesis), hypothesis, found)
+        entry = (_score(samples, found, hypothesis, gains_known), hypothesis, found)
         of_cause.setdefault(hypothesis.cause, []).append(entry)
         return entry[0]
 
     scores = [judge(hypothesis) for hypothesis in finalists]
+    if sized := [k for k, h in enumerate(finalists) if h.code in _SIZED]:
+        likeliest = finalists[max(sized, key=scores.__getitem__)]  # few samples told its size
+        of_cause.pop(likeliest.cause, None)
+        judge(_refined(samples, likeliest, lambda h: _log(_evidence(samples, h, motion))))
     for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
         some = [k for k, h in enumerate(finalists) if h.kind in (Fault.NONE, *kinds)]
         likeliest = finalists[max(some, key=scores.__getitem__)]
@@ -131,6 +112,14 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         Explanation(judged[k][1], judged[k][2], float(likely[k]), samples.model)
         for k in np.lexsort((worth, likely))[::-1]
     )
+
+
+def _score(samples: Samples, found: Evidence, hypothesis: Hypothesis, gains_known: bool) -> float:
+    """Return the logarithm of the probability of data and hypothesis, up to a constant."""
+    possible = 0.0
+    if hypothesis.kind is not Fault.OTHER_ROBOT:  # whose limits are unknown
+        possible = _log_within_limits(hypothesis.mend(samples), gains_known)
+    return found.log + hypothesis.log_prior + possible
 
 
 def _log_within_limits(samples: Samples, gains_known: bool) -> float:
@@ -148,13 +137,11 @@ def _log_within_limits(samples: Samples, gains_known: bool) -> float:
         np.where(limits > 0.0, limits, np.inf)
         for limits in (model.velocity_limits, model.effort_limits)
     )
-    shares = [(q / half, _BEYOND_POSITION), (samples.v / velocity, _BEYOND_VELOCITY)]
-    if gains_known:
-        shares.append((samples.tau / effort, _BEYOND_EFFORT))
+    shares = [q / half, samples.v / velocity, *([samples.tau / effort] if gains_known else [])]
     out = 0.0
-    for share, beyond in shares:
+    for share in shares:
         peak = float(np.max(np.abs(share), initial=0.0))
-        out += float(np.log(beyond / peak)) if peak > 1.0 else 0.0
+        out += float(np.log(_BEYOND / peak)) if peak > 1.0 else 0.0
     return out
 
 
@@ -185,9 +172,7 @@ def _other_conventions(sift: _Sift, first: Hypothesis) -> Iterator[Hypothesis]:
         yield other_conventions(samples, faults)
 
 
-def _merged(
-    sizes: Sequence[tuple[float, Hypothesis, Evidence]],
-) -> tuple[float, Hypothesis, Evidence]:
+def _merged(sizes: Sequence[_Judged]) -> _Judged:
     """Most likely size of one cause, with the probability summed and the inertial parameters
     averaged over all sizes.
     """
@@ -202,49 +187,41 @@ def _merged(
     return float(logsumexp(scores)), best, replace(found, inertial=mean, inertial_sd=sd)
 
 
-def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """Most probable hypotheses of each kind after the approximate evaluation, and some more,
-    because that evaluation may be wrong.
+def _finalists(samples: Samples, sift: _Sift, gains_known: bool) -> list[Hypothesis]:
+    """Hypotheses for the exact evaluation: the most probable of each kind after the approximate
+    one, and some more, because that evaluation may be wrong.
 
     Delayed efforts, which the fit detects by itself, are included only if they appear likely.
     """
-    first: dict[Fault, Hypothesis] = {
-        h.kind: h for h in reversed(sifted) if h.kind is not Fault.LAG
-    }
-    return [*first.values(), *[h for h in sifted if first.get(h.kind) is not h][:_FINALISTS]]
+    sizes: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
+    for hypothesis in _all(samples, gains_known):
+        found = sift.evidence(hypothesis)
+        if found is not None:
+            entry = (_score(samples, found, hypothesis, gains_known), hypothesis)
+            sizes.setdefault(hypothesis.cause, []).append(entry)
+    best = [h for _, h in sorted(map(_cause, sizes.values()), key=lambda t: -t[0])]
+    first: dict[Fault, Hypothesis] = {h.kind: h for h in reversed(best) if h.kind is not Fault.LAG}
+    more = [h for h in best if first.get(h.kind) is not h][:_FINALISTS]
+    out = [AS_DECLARED, *map(sift.refined, [*first.values(), *more])]
+    # How heavy a tool is, few samples don't tell.
+    tools = [h for same in sizes.values() for _, h in same if h.kind is Fault.TOOL]
+    out = [h for h in out if h.kind is not Fault.TOOL] + tools
+    for unit in [h for h in out if h.code == "effort-unit"]:
+        # A unit must not hide another factor nearby; within the usual error of the masses, it is the unit.
+        scale = sift.refined(replace(scale_fault(unit.amount), share=unit.share))
+        if abs(np.log(scale.amount / unit.amount)) > DENSITY:
+            out.append(scale)
+    return out
 
 
-def is_decided(
-    samples: Samples, ranked: Sequence[Explanation], *, gains_known: bool = True
-) -> bool:
-    """Return True if the most probable explanation can be named, judged by its odds and by blocks
-    of time that were not fitted.
+def is_decided(ranked: Sequence[Explanation]) -> bool:
+    """Return True if the most probable explanation can be named, judged by its odds.
 
     Args:
-        samples: Samples with the present declarations, after the corrections found so far.
         ranked: Explanations of the samples, the most probable first.
-        gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
-    best = ranked[0]
-    if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques
-        return False
-    return _is_borne_out(samples, best.hypothesis, gains_known)
-
-
-def _is_borne_out(samples: Samples, hypothesis: Hypothesis, gains_known: bool) -> bool:
-    """True if a correction of the data also improves results that were not fitted: the prediction
-    of other blocks of time, and the agreement with the limits of the description.
-
-    If the description is wrong in a way that no hypothesis covers (a belt, a counterweight), some
-    correction of the data may fit better by chance; the fitted masses then predict nothing. A
-    factor common to all torques is judged by the masses alone.
-    """
-    if not hypothesis.mends or hypothesis.code in _OF_ALL:
-        return True
-    mended = hypothesis.mend(samples)
-    limits = [_log_within_limits(here, gains_known) for here in (samples, mended)]
-    known = hypothesis.kind is not Fault.OTHER_ROBOT
-    return unseen_gain(samples, mended) + known * (limits[1] - limits[0]) > np.log(ODDS)
+    # Other masses of the description excuse any torques.
+    return odds(ranked) >= ODDS and ranked[0].hypothesis.kind is not Fault.MASSES
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
@@ -268,9 +245,11 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
     yield from candidates(samples, gains_known=gains_known)
     if not np.any(samples.model.gravity):
         return
-    # Mountings on floor, wall or ceiling are half of the prior; the other half is spread over the sphere.
+    # Mountings on floor, wall or ceiling are half of the prior; the other half is spread over the sphere. The small
+    # error that every arm has reaches twice its deviation.
+    cell = (2.0 * ANGLE) ** 2 / (4.0 * np.pi)
     for gravity in gravity_directions(samples):
-        yield replace(other_gravity(gravity), share=0.5 * _CELL**2 / (4.0 * np.pi))
+        yield replace(other_gravity(gravity), share=0.5 * cell)
 
 
 def _evidence(
@@ -324,38 +303,53 @@ class _Sift:
 
     def log(self, hypothesis: Hypothesis) -> float:
         """Logarithm of the evidence of a hypothesis on these samples; -inf if loops do not close."""
-        found = self.evidence(hypothesis)
-        return -np.inf if found is None else found.log
+        return _log(self.evidence(hypothesis))
 
     def refined(self, hypothesis: Hypothesis) -> Hypothesis:
-        """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
-        names, share = self.samples.model.joint_names, hypothesis.share
-        kind, joint = hypothesis.kind, hypothesis.joint
-        angle = kind is Fault.ZERO_ANGLE
-        if not angle and (hypothesis.code not in ("gain", "effort-scale", "urdf-masses", "stamps")):
-            return hypothesis
+        """Hypothesis whose size is refined by these samples."""
+        return _refined(self.samples, hypothesis, self.log)
 
-        def mended(x: float) -> Hypothesis:
-            if angle:
-                assert joint is not None
-                return replace(zero_angle(names, joint, x), share=share)
-            if kind is Fault.CLOCK:
-                return replace(clock_fault(float(np.exp(x))), share=share)
-            if kind is Fault.MASSES:
-                return mass_fault(self.samples.model, float(np.exp(x)))
-            if joint is None:
-                return replace(scale_fault(float(np.exp(x))), share=share)
-            return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
-        middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
-        reach = STEP if angle else 0.7
-        best = minimize_scalar(
-            lambda x: -self.log(mended(x)),
-            bounds=(middle - reach, middle + reach),
-            method="bounded",
-            options={"xatol": 5e-3 if angle else 0.03},
-        )
-        return mended(float(best.x))
+def _log(found: Evidence | None) -> float:
+    return -np.inf if found is None else found.log
+
+
+def _refined(
+    samples: Samples, hypothesis: Hypothesis, log: Callable[[Hypothesis], float]
+) -> Hypothesis:
+    """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
+    names, share = samples.model.joint_names, hypothesis.share
+    kind, joint = hypothesis.kind, hypothesis.joint
+    angle = kind is Fault.ZERO_ANGLE
+    if hypothesis.code not in (*_SIZED, "effort-scale", "urdf-masses"):
+        return hypothesis
+
+    def mended(x: float) -> Hypothesis:
+        if angle:
+            assert joint is not None
+            return replace(zero_angle(names, joint, x), share=share)
+        if kind is Fault.CLOCK:
+            return replace(clock_fault(float(np.exp(x))), share=share)
+        if kind is Fault.MASSES:
+            return mass_fault(samples.model, float(np.exp(x)))
+        if joint is None:
+            return replace(scale_fault(float(np.exp(x))), share=share)
+        return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
+
+    middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
+    reach = STEP if angle else 0.7
+    best = minimize_scalar(
+        lambda x: -log(mended(x)),
+        bounds=(middle - reach, middle + reach),
+        method="bounded",
+        options={"xatol": 5e-3 if angle else 0.03},
+    )
+    return mended(float(best.x))
+
+
+def probability(ranked: Sequence[Explanation], *kinds: Fault) -> float:
+    """Return the probability that a fault of one of these kinds explains the data."""
+    return sum(e.probability for e in ranked if e.hypothesis.kind in kinds)
 
 
 def odds(ranked: Sequence[Explanation]) -> float:

@@ -5,6 +5,7 @@ prior odds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -70,29 +71,14 @@ class Fault(Kind):
     SILENT = "efforts unrelated to the motion"
 
 
-# Share of recordings with such a fault, by what is met: tools differ most often, then what a column map
-# declares; a zero, an order or a clock is rarely wrong. Spread evenly over joints, pairs and sizes.
-SHARES = {
-    Fault.TOOL: 0.1,
-    Fault.MASSES: 0.1,
-    Fault.MOUNTING: 0.05,
-    Fault.EFFORT_SIGN: 0.03,
-    Fault.EFFORT_UNIT: 0.03,
-    Fault.GAIN: 0.03,
-    Fault.LAG: 0.03,
-    Fault.GRAVITY_COMPENSATED: 0.02,
-    Fault.JOINT_SIGN: 0.02,
-    Fault.ANGLE_UNIT: 0.02,
-    Fault.ZERO_ANGLE: 0.02,
-    Fault.TOOL_CHANGE: 0.02,
-    Fault.EFFORT_ORDER: 0.02,
-    Fault.JOINT_ORDER: 0.02,
-    Fault.POSITION_SIGN: 0.01,
-    Fault.POSITION_ORDER: 0.01,
-    Fault.CLOCK: 0.01,
-    Fault.OTHER_ROBOT: 0.03,
-    Fault.SILENT: 0.01,
-}
+# Share of recordings with such a fault, by what is met, to a factor of three: tools differ most often, then what a
+# column map declares. Spread evenly over the causes of a kind (all joints, or one), then over joints, pairs and sizes.
+_OFTEN, _SOMETIMES, _SELDOM = 0.1, 0.03, 0.01
+SHARES = (
+    dict.fromkeys(Fault, _SOMETIMES)
+    | dict.fromkeys((Fault.TOOL, Fault.MASSES), _OFTEN)
+    | dict.fromkeys((Fault.POSITION_SIGN, Fault.POSITION_ORDER, Fault.CLOCK, Fault.SILENT), _SELDOM)
+)
 
 
 def _unchanged(samples: Samples) -> Samples:
@@ -149,13 +135,6 @@ class Hypothesis:
         return 0.0 if self.kind is Fault.NONE else float(np.log(SHARES[self.kind] * self.share))
 
     @property
-    def mends(self) -> bool:
-        """True if the data can be corrected for this fault, so that the search can continue with
-        further faults.
-        """
-        return self.mend is not _unchanged
-
-    @property
     def cause(self) -> tuple[str, str]:
         """Name of the fault without its size; hypotheses that differ only in size share it."""
         if self.kind is Fault.EFFORT_UNIT:
@@ -168,7 +147,7 @@ AS_DECLARED = Hypothesis(Fault.NONE, "")
 
 
 def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis]:
-    """Return all hypotheses to be tested on these samples; hypotheses of one kind share the prior
+    """Return all hypotheses to be tested on these samples; causes of one kind share the prior
     probability of that kind.
 
     Args:
@@ -211,8 +190,13 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
                 mend=_weight_added,
             )
         )
-    members = {kind: sum(h.kind is kind for h in some) for kind in SHARES}
-    return [h if h.kind is Fault.MASSES else replace(h, share=1.0 / members[h.kind]) for h in some]
+    members = Counter(h.code for h in some)  # of a cause
+    causes = Counter(kind for kind, _ in {(h.kind, h.code) for h in some})
+    shares = [1.0 / (causes[h.kind] * members[h.code]) for h in some]
+    return [
+        h if h.kind is Fault.MASSES else replace(h, share=share)
+        for h, share in zip(some, shares, strict=True)
+    ]
 
 
 def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:

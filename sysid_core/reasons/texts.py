@@ -194,8 +194,7 @@ TEXTS: Mapping[str, Text] = {
         "Do not change the declarations yet. Record a motion that separates the causes: a slow motion through distant"
         " postures separates zero angles, mounting, tools and gains; a fast motion of all joints separates time stamps"
         " and delays. Only a known load separates wrong masses in the URDF from a wrong unit of the efforts (--loaded).",
-        "A cause is named only if it is 20 times as likely as all other causes together, and if it predicts parts of the"
-        " recording that were not used in the fit.",
+        "A cause is named only if it is 20 times as likely as all other causes together.",
         "motions.md",
     ),
     "blocks-unpredicted": Text(

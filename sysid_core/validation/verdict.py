@@ -77,8 +77,7 @@ def judge_identification(
     verdict += _judge_joints(training, "the fitted recordings", Reason.failure, moved)
     if lags is not None:
         # The delay of one joint is estimated as if everything else were as declared.
-        doubted = "cannot-tell" in examination.verdict.codes
-        told = not doubted or examination.declared > 0.5  # the likelier of two
+        told = not examination.ranked or examination.declared > 0.5  # the likelier of two
         verdict += _judge_lags(identification, lags.common, lags.joints if told else ())
     urdf, free = examination.shares
     left = unexplained(training)

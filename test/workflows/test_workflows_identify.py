@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from two_joint_arm import write_arm
 
+from sysid_core.diagnosis.hypotheses import scale_fault
 from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm_fit import FitSettings
@@ -21,7 +22,7 @@ from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.settings import build_settings, plain_settings
 from sysid_core.signals import ColumnMap
-from sysid_core.validation import judge_identification
+from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows import (
     ArmData,
     IdentifySettings,
@@ -158,10 +159,19 @@ def test_late_efforts_are_corrected_and_said(arm) -> None:
 
 
 def test_one_joint_that_is_late_is_named(arm) -> None:
-    found = identify_data(_data(arm, lambda t, e: _late(t, e, [1], 0.05)), FIT)
+    data = _data(arm, lambda t, e: _late(t, e, [1], 0.05))
+    found = identify_data(data, FIT)
     (reason,) = (r for r in found.verdict.warnings if r.code == "joint-late")
     assert reason.data["joint"] == "j2"
     assert reason.data["ms"] == pytest.approx(50.0, abs=10.0)
+    # If the efforts are in an unknown unit, nothing else is said of them.
+    unit = replace(data.examination.ranked[0], hypothesis=scale_fault(0.02), probability=1.0)
+    doubted = replace(data.examination, findings=(), ranked=(unit,))
+    fitted = [Prediction.of(found.identification, run) for run in data.runs]
+    lags = found.fit.lags
+    verdict = judge_identification(found.identification, fitted, (), doubted, lags=lags)
+    assert "joint-late" not in [r.code for r in verdict.reasons]
+    assert verdict.not_judged[0].code == "cannot-tell"
 
 
 def test_torques_beyond_the_descriptions_limit_fail(arm) -> None:
