@@ -296,7 +296,7 @@ def require_folder(path: Path) -> None:
     """Raise an error if the folder for the results cannot be created, before any long computation.
 
     Raises:
-        SysIdError: A file is in the way, or nothing may be written there.
+        SysIdError: The path is that of a file, or the folder cannot be written.
     """
     there = next(p for p in (path, *path.absolute().parents) if p.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):

@@ -105,7 +105,7 @@ def _noise_text(facts: dict[str, Any]) -> str:
 
 
 def _largest(values: Sequence[float] | None, form: str) -> str:
-    """Text with the largest values of a statistic that are not zero."""
+    """Text with the largest nonzero values of a statistic."""
     largest = max(values or [0.0])
     return f"up to {form.format(largest)}" if largest > 1e-12 else ""
 

@@ -219,7 +219,7 @@ def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
 def check_optional_ros() -> list[Check]:
     """Check the optional requirements of the live nodes."""
     optional = (
-        ("launch_ros", "launch files", "`sysid up` starts the same nodes without it."),
+        ("launch_ros", "launch files", "`sysid up` starts the same nodes without launch_ros."),
         ("control_msgs", "FollowJointTrajectory", "Install ros-<distro>-control-msgs."),
     )
     return [

@@ -117,8 +117,7 @@ def _say(state: FleetState, out: Path) -> int:
         )
     more = f" ({len(alarms) - 20} more in the page)" if len(alarms) > 20 else ""
     console.print(
-        f"{len(alarms)} alarms{more}; {state.false_alarms:g} false ones are expected for each robot"
-        f" and year. Written to {out}: rows, alarms.parquet, fleet.html",
+        f"{len(alarms)} alarms{more}; {state.false_alarms:g} false alarms are expected for each robot and year. Written to {out}: rows, alarms.parquet, fleet.html",
         soft_wrap=True,
     )
     if not state.watched:

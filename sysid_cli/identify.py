@@ -67,7 +67,8 @@ def identify(
 def validate(
     *, settings: ValidateSettings, out: Path | None = None, json_path: JsonPathOption = ""
 ) -> None:
-    """Predict the efforts of recordings with an identified robot, and compare with the measurements.
+    """Predict the efforts of recordings with an identified robot, and compare them with the
+    measured efforts.
 
     Args:
         out: Folder for validation.json and .html.
@@ -244,15 +245,14 @@ def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
     way = processing.differentiate.value
     if way == "positions" and way in errors_of:
         lines.append(
-            "measured velocities are not used: with positions alone, held-out blocks are predicted"
-            f" within {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
+            "measured velocities are not used: with positions alone, the prediction error on held-out"
+            f" blocks is {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
         )
     if fit.identification.feedback is not None:
         without, within = fit.feedback_errors
         lines.append(
-            "the efforts contain the reaction of the controllers to velocity noise: with it,"
-            f" held-out blocks are predicted within {100 * within:.1f} % instead of"
-            f" {100 * without:.1f} %"
+            "the efforts contain the reaction of the controllers to velocity noise: with it, the prediction"
+            f" error on held-out blocks is {100 * within:.1f} % instead of {100 * without:.1f} %"
         )
     return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)
 

@@ -98,7 +98,7 @@ def init(
 
 
 def _servos(recording: Path, robot: str, model: RobotModel, columns: Path, force: bool) -> str:
-    """Next command for a recording of position servos; a table gets a column map."""
+    """Next command for a recording of position servos; for a table, a column map is written first."""
     from sysid_cli.init_servos import describe, servo_columns
 
     given = ""

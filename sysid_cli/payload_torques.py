@@ -50,8 +50,8 @@ def payload_torques(
 def print_summary(
     fit: LoadedArm, true_mass: float | None, out: Path, said: Sequence[str] = ()
 ) -> None:
-    """Print the payload with its standard deviations, its difference from a known mass, and new
-    remarks.
+    """Print the payload with its standard deviations, its difference from a known mass, and the
+    remarks that were not printed before.
     """
     from sysid_core.report import with_deviation
 

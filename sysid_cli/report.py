@@ -14,7 +14,7 @@ from sysid_cli.tables import print_list
 
 report = group(
     "report",
-    "List the reports of results, and compare results.",
+    "List the reports below a folder, and compare results.",
     "sysid report index results",
     {"compare": "report", "index": "report"},
 )

@@ -51,7 +51,7 @@ def identifiability(
     leg.
 
     Args:
-        seed: Seed of the states of the sampled regressors.
+        seed: Seed of the random states at which regressors are evaluated.
     """
     import numpy as np
 
@@ -86,7 +86,7 @@ def payload(
     """Repeat the tables of Nadeau et al.: eight payloads are estimated with every method.
 
     Args:
-        full: Simulate all 640 motions with four seeds (some minutes).
+        full: Repeat the whole study: all 640 simulations with four seeds (some minutes).
         objects: Names, separated by commas; all eight if not given.
         workers: Processes; 0: one per core.
     """

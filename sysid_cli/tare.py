@@ -115,6 +115,6 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
             f"The wrench is delayed by {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms relative to the joint positions."
         )
     if calibration.tool_pi[0] > 0:
-        lines.append("This load is stored as the tool, and subtracted wherever the file is used.")
+        lines.append("This load is stored as the tool. Estimates that use this file exclude it.")
     for line in (*lines, *calibration.notes, f"Written: {out}"):
         console.print(line, soft_wrap=True, highlight=False)

@@ -672,10 +672,9 @@ TEXTS: Mapping[str, Text] = {
         "Wrong description of sensor or robot",
         "The wrench contradicts the description of the sensor or of the robot. {errors}",
         "Correct the description. Check the sensor frame. Check that no other force acts on the load.",
-        "A rotated sensor, inverted orientations or another direction of gravity explain the wrench best. The verdict is"
-        " warn for a single error, unless it is a direction of gravity that was found in motion. In all other cases,"
-        " forces on the load can have the same effect; the verdict is then fail if the mass differs by more than 30 %"
-        " without these corrections.",
+        "A rotated sensor, inverted orientations or another direction of gravity explain the wrench best. The verdict is warn for a single error, unless it is"
+        " a direction of gravity that was found in motion. In all other cases, forces on the load can have the same effect; the verdict is then fail if the"
+        " mass differs by more than 30 % without these corrections.",
         "payload_identification.md",
     ),
     "no-body": Text(
@@ -774,8 +773,7 @@ TEXTS: Mapping[str, Text] = {
         "Assumed unit of force",
         "The result is correct only if the wrench is in N and N m, because no column name states a unit. If the forces"
         " are in kgf, the mass is 9.8 times as large; if they are in lbf, 4.4 times.",
-        "Specify the units with --wrench-units, such as 'N, N m' or 'kgf, kgf cm', or write them into the column names:"
-        " 'fx [N]'.",
+        "Specify the units with --wrench-units, such as 'N, N m' or 'kgf, kgf cm', or write them into the column names: 'fx [N]'.",
         "No motion reveals the unit of force. Column names of ROS messages and of RTDE imply N.",
         "payload_identification.md",
     ),

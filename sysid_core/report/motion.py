@@ -107,7 +107,7 @@ def motion_report(
         asked="a motion within the limits of the robot and its cell",
         next_steps=[
             "Check in the animation below that the motion fits your cell.",
-            "Execute it slowly first (speed_scale 0.3), then at full speed while recording.",
+            "Execute the motion slowly first (speed_scale 0.3), then at full speed while recording.",
         ]
         if check.is_safe
         else ["Change the motion or the limits, then check again."],

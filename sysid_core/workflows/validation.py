@@ -77,8 +77,8 @@ class ValidatedArm:
 
 
 def validate(settings: ValidateSettings, progress: Progress = silent) -> ValidatedArm:
-    """Predict the efforts of recordings in files with an identified robot, and compare with the
-    measured ones.
+    """Predict the efforts of recordings in files with an identified robot, and compare them with
+    the measured efforts.
 
     Args:
         settings: Settings of result folder, recordings and robot.
@@ -123,7 +123,7 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
 
 
 def validate_runs(found: Identification, runs: Sequence[Recording]) -> ValidatedArm:
-    """Predict the efforts of recordings in memory, and compare with the measured ones.
+    """Predict the efforts of recordings in memory, and compare them with the measured efforts.
 
     Args:
         found: The identified robot.

@@ -16,7 +16,9 @@ from sysid_nodes.lifecycle import parameter
 class ComputedTorqueControllerConfig:
     """Parameters of `computed_torque_controller`."""
 
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    robot: str = parameter(
+        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
+    )
     loops: str = parameter(
         "",
         "Loops file (YAML) of a closed chain, or own-leg (reference robot); empty: no closed loops.",
@@ -53,14 +55,13 @@ class ComputedTorqueControllerConfig:
     )
     state_timeout_s: float = parameter(
         0.1,
-        "Largest age of joint_states; beyond it no effort is commanded, and the watchdog of the robot stops it [s].",
+        "Largest age of joint_states [s]; if it is exceeded, no effort is commanded, and the watchdog of the robot must stop the robot.",
         minimum=0.01,
         maximum=2.0,
     )
     gravity_factor: float = parameter(
         3.0,
-        "Largest accepted ratio of identified to nominal gravity torques (above 1; its inverse is the"
-        " smallest); parameters with other gravity torques are refused.",
+        "Largest accepted ratio of identified to nominal gravity torques (above 1); its inverse is the smallest accepted ratio. Other parameters are refused.",
         minimum=1.1,
         maximum=100.0,
     )

@@ -32,7 +32,9 @@ from sysid_nodes.lifecycle import DATA, HELD_BACK_S, parameter
 class DataLoggerConfig:
     """Parameters of `data_logger`."""
 
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    robot: str = parameter(
+        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
+    )
     effort_kind: EffortKind = parameter(
         EffortKind.UNKNOWN, "Kind of `effort` in joint_states of this robot."
     )

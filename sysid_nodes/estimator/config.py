@@ -12,12 +12,15 @@ from sysid_nodes.lifecycle import parameter
 class EstimatorConfig:
     """Parameters of `estimator`."""
 
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
-    sensor_frame: str = parameter("", "Frame of the force-torque sensor; empty: no payload.")
+    robot: str = parameter(
+        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
+    )
+    sensor_frame: str = parameter(
+        "", "Frame of the force-torque sensor; empty: no payload is estimated."
+    )
     wrench_frames: tuple[str, ...] = parameter(
         (),
-        "Other frame ids of the wrench that drivers use for sensor_frame; empty: any that is"
-        " no link of the robot.",
+        "Further frame ids of the wrench that denote sensor_frame; empty: any frame id that is not a link of the robot.",
     )
     sensor_parent: str = parameter(
         "",
@@ -38,8 +41,7 @@ class EstimatorConfig:
     )
     parts: str = parameter(
         "",
-        "File of known loads, see `sysid payload --parts`: ~/part and ~/which_part report which one is held,"
-        " with probabilities.",
+        "File of known loads, see `sysid payload --parts`: ~/part and ~/which_part report which of these loads is held, with probabilities.",
     )
     expected_part: str = parameter(
         "",

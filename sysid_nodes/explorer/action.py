@@ -26,7 +26,9 @@ from sysid_nodes.trajectory_executor import Arming, Remote, arm_timeout, plannin
 class ExplorerConfig:
     """Parameters of `explorer`."""
 
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    robot: str = parameter(
+        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
+    )
     limits_file: str = parameter(
         "", "Limits file of `sysid limits init`, the executor's; empty: those of the URDF."
     )

@@ -32,7 +32,7 @@ class RobotSource:
 
     Args:
         node: Node that needs the robot.
-        source: URDF file or name; empty: the topic `robot_description`.
+        source: URDF file, or a robot of example-robot-data; empty: the topic `robot_description`.
         got: Function that is called with the robot model.
 
     Raises:

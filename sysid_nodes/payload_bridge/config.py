@@ -41,7 +41,9 @@ class PayloadBridgeConfig:
     flange_frame: str = parameter(
         "tool0", "Frame in which the controller expects the payload, usually the flange."
     )
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    robot: str = parameter(
+        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
+    )
     tool: tuple[float, ...] = parameter(
         (),
         "Load on the flange in addition to the estimated payload (sensor, gripper): list of numbers"
@@ -76,7 +78,9 @@ class PayloadBridgeConfig:
     readback_topic: str = parameter(
         "", "Topic on which the driver reports its payload; empty: none."
     )
-    readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
+    readback_type: str = parameter(
+        "geometry_msgs/msg/InertiaStamped", "Message type of readback_topic."
+    )
     readback_field: str = parameter(
         "",
         "Field that contains the Inertia in the messages of the topic on which the driver reports its payload, such as inertia_load.",

@@ -18,7 +18,7 @@ from sysid_nodes.lifecycle import parameter
 class SimulatedRobotConfig:
     """Parameters of `simulated_robot`."""
 
-    robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
+    robot: str = parameter("xarm7", "URDF file, or a robot of example-robot-data.")
     loops: str = parameter(
         "",
         "Loops file (YAML) of a closed chain, which also names its drives, or own-leg (reference robot); empty: no closed loops.",
@@ -62,9 +62,13 @@ class SimulatedRobotConfig:
     velocity_noise: float = parameter(
         1e-3, "Standard deviation of the velocity noise [rad/s].", minimum=0.0
     )
-    effort_noise: float = parameter(0.05, "Sd of efforts [N m].", minimum=0.0)
-    force_noise: float = parameter(0.1, "Sd of forces [N].", minimum=0.0)
-    torque_noise: float = parameter(0.005, "Sd of torques [N m].", minimum=0.0)
+    effort_noise: float = parameter(
+        0.05, "Standard deviation of the effort noise [N m].", minimum=0.0
+    )
+    force_noise: float = parameter(0.1, "Standard deviation of the force noise [N].", minimum=0.0)
+    torque_noise: float = parameter(
+        0.005, "Standard deviation of the torque noise [N m].", minimum=0.0
+    )
     wrench_bias: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "Constant bias of the sensor: force, torque [N, N m]."
     )

@@ -18,7 +18,9 @@ NO_GROUND = -1000.0
 class TrajectoryExecutorConfig:
     """Parameters of `trajectory_executor`."""
 
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    robot: str = parameter(
+        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
+    )
     command_mode: CommandMode = parameter(
         CommandMode.TOPIC, "Interface through which motions are sent to the robot."
     )
@@ -29,7 +31,7 @@ class TrajectoryExecutorConfig:
     rate_hz: float = parameter(
         100.0, "Rate of monitoring and streamed commands [Hz].", minimum=20.0, maximum=1000.0
     )
-    tcp_frame: str = parameter("", "Link whose speed is limited; empty: the last.", live=True)
+    tcp_frame: str = parameter("", "Link whose speed is limited; empty: the last link.", live=True)
     tcp_speed: float = parameter(
         0.25, "Limit of the TCP's speed [m/s].", minimum=0.01, maximum=5.0, live=True
     )
@@ -84,7 +86,7 @@ class TrajectoryExecutorConfig:
     )
     rest_velocity: float = parameter(
         0.02,
-        "Speed below which a joint counts as at rest [rad/s or m/s]; larger for noisy velocities.",
+        "Speed below which a joint counts as at rest [rad/s or m/s]; choose a larger value for noisy velocities.",
         minimum=0.001,
         maximum=0.2,
         live=True,
@@ -134,8 +136,7 @@ class TrajectoryExecutorConfig:
     )
     wrench_stale_s: float = parameter(
         0.5,
-        "Largest age of the last wrench [s]; an older one aborts the motion. Not checked if no wrench has"
-        " arrived since the node was started.",
+        "Largest age of the last wrench [s]; an older wrench aborts the motion. The age is not checked if no wrench has arrived since the node was started.",
         minimum=0.01,
         maximum=10.0,
         live=True,
@@ -145,7 +146,7 @@ class TrajectoryExecutorConfig:
     )
     dead_man_s: float = parameter(
         0.65,
-        "Dead-man time: the robot brakes this long after the last goal of a node that died or was disconnected [s].",
+        "Dead-man time: if this node has died or is disconnected, the robot brakes this long after the last goal [s].",
         minimum=0.4,
         maximum=3.0,
         live=True,
