@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -158,21 +158,8 @@ def identify_servos(
             or the sampling rate is too low.
         ModelError: A surface is given, and the robot has no shapes that could touch it.
     """
-    matched = [match_joints(recording, robot) for recording in recordings]
+    matched = _matched(recordings, robot)
     joints = matched[0].joints
-    other = [r.name for r in matched if r.joints != joints]
-    if other:
-        raise SignalError(
-            f"The motions {other} have other joints than '{matched[0].name}'.",
-            remedy="Identify them separately.",
-        )
-    seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
-    if seldom:
-        raise SignalError(
-            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the"
-            " response of servos.",
-            remedy=f"Record a position every {_SELDOM} s or more often, and give times in seconds.",
-        )
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
     tree = body_tree(robot.with_pi(robot.pi / unit), joints)
     findings = list(examine(matched, robot))
@@ -180,63 +167,10 @@ def identify_servos(
         columns = ", ".join(strange.joints)
         findings.append(Finding(ServoReason.NAMES, "", float(len(strange.joints)), columns))
     stopped = {f.joint: f.reason for f in findings if f.reason.stops}
-    resting = {joint for joint, why in stopped.items() if why is ServoReason.UNMOVED}
-    dead = set(stopped) - resting
     known = {joint: _known(gain / unit) for joint, gain in (gains or {}).items()}
-    surface = Surface.of_robot(tree.robot)
-    if ground is not None and not len(surface.body):
-        raise ModelError(
-            f"The robot '{robot.name}' has no collision shapes that could touch the surface.",
-            remedy="Give a URDF with collision shapes whose meshes can be found.",
-        )
-    level = None if ground is None else Ground(ground, surface)
-    told = dict(stops or {})
-    if unknown := [joint for joint in told if joint not in joints]:
-        raise SignalError(
-            f"The recordings have no joint {unknown} for the given stops.",
-            remedy=f"Their joints: {list(joints)}.",
-        )
-    ends = [told.get(joint, FREE) for joint in joints]
-    limits = dict(zip(robot.joint_names, zip(*robot.position_limits, strict=True), strict=True))
-
-    def identified() -> list[JointResult]:
-        motions = joint_motions(matched, tree, level, ends)
-        return _results(motions, joints, dead, resting, known, progress)
-
-    def obstacles(results: Sequence[JointResult]) -> tuple[Ground | None, list[Stops]]:
-        """Surface and stops that the motions show with these servos, in turn: a table, if it is
-        new, may be what looks like a stop.
-        """
-        parameters = np.array([result.servo.vector for result in results])
-        if ground is None and not dead:
-            progress("looking for a table")
-            found = find_ground(
-                tree, surface, parameters, matched, _blocks(matched), TRIAL_STEP, np.array(ends)
-            )
-            if found is not None and (level is None or found.height != level.height):
-                return found, ends
-        progress("looking for mechanical stops")
-        motions = joint_motions(matched, tree, level)
-        return level, [
-            find_stops(motions[j], parameters[j], limits[joint])
-            if joint not in told and joint not in stopped
-            else ends[j]
-            for j, joint in enumerate(joints)
-        ]
-
-    results = identified()
-    for _ in range(_PASSES):
-        last = level, ends
-        level, ends = obstacles(results)
-        if (level, ends) == last:
-            break
-        results = identified()
-    for result in results:
-        if result.witness is not None and result.servo.joint not in stopped:
-            weight = max(m.weight for m in result.witness.motions)
-            findings += examine_fit(
-                result.servo, weight, result.held_out, result.baseline, *result.free_zero
-            )
+    bench = _Bench(matched, tree, Surface.of_robot(tree.robot), ground, stops or {}, stopped, known)
+    results, level, ends = bench.identified(progress)
+    findings += [f for result in results for f in _findings(result, stopped)]
     if all(finding.reason.of_gravity for finding in findings if finding.reason.fails):
         progress("asking gravity for directions, zeros and order")
         witnesses = [result.witness for result in results]
@@ -255,7 +189,7 @@ def identify_servos(
         f"{joint}: simulated with a mechanical stop at {end:.3f} rad, where it stood away from its commands."
         for joint, stop in zip(joints, ends, strict=True)
         for end in stop
-        if joint not in told and np.isfinite(end)
+        if joint not in bench.told and np.isfinite(end)
     ]
     model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
@@ -266,6 +200,126 @@ def identify_servos(
         seconds=float(sum(r.duration for r in matched)),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _matched(recordings: Sequence[ServoRecording], robot: RobotModel) -> list[ServoRecording]:
+    """Recordings with the joints of the robot; an error if these differ, or if the rate is too low."""
+    matched = [match_joints(recording, robot) for recording in recordings]
+    other = [r.name for r in matched if r.joints != matched[0].joints]
+    if other:
+        raise SignalError(
+            f"The motions {other} have other joints than '{matched[0].name}'.",
+            remedy="Identify them separately.",
+        )
+    seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
+    if seldom:
+        raise SignalError(
+            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the"
+            " response of servos.",
+            remedy=f"Record a position every {_SELDOM} s or more often, and give times in seconds.",
+        )
+    return matched
+
+
+def _findings(result: JointResult, stopped: Collection[str]) -> Iterable[Finding]:
+    """Findings about the fit of a joint's servo; none for joints that were not identified."""
+    if result.witness is None or result.servo.joint in stopped:
+        return ()
+    weight = max(m.weight for m in result.witness.motions)
+    return examine_fit(result.servo, weight, result.held_out, result.baseline, *result.free_zero)
+
+
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """Motions of a robot, and what is known of its servos and of what they may lean on.
+
+    Attributes:
+        motions: Recordings with the joints of the tree.
+        tree: Bodies of the robot, whose masses are in the unit of the fit.
+        surface: Shapes of the robot that may touch a table.
+        ground: Given height of the table [m]; None: to be found.
+        told: Given mechanical stops by joint name [rad].
+        stopped: Joints that are not identified, with the reason.
+        known: Priors of the terms whose gains are known, by joint name.
+    """
+
+    motions: Sequence[ServoRecording]
+    tree: BodyTree
+    surface: Surface
+    ground: float | None
+    told: Mapping[str, Stops]
+    stopped: Mapping[str, ServoReason]
+    known: Mapping[str, Mapping[Term, Prior]]
+
+    def __post_init__(self) -> None:
+        joints = self.tree.joints
+        if self.ground is not None and not len(self.surface.body):
+            raise ModelError(
+                f"The robot '{self.tree.robot.name}' has no collision shapes that could touch the"
+                " surface.",
+                remedy="Give a URDF with collision shapes whose meshes can be found.",
+            )
+        if unknown := [joint for joint in self.told if joint not in joints]:
+            raise SignalError(
+                f"The recordings have no joint {unknown} for the given stops.",
+                remedy=f"Their joints: {list(joints)}.",
+            )
+
+    def identified(
+        self, progress: Callable[[str], None]
+    ) -> tuple[list[JointResult], Ground | None, list[Stops]]:
+        """Return the servos, the table and the stops; each is looked for with the last of the others
+        until nothing changes.
+        """
+        level = None if self.ground is None else Ground(self.ground, self.surface)
+        ends = [self.told.get(joint, FREE) for joint in self.tree.joints]
+        results = self._servos(level, ends, progress)
+        for _ in range(_PASSES):
+            last = level, ends
+            level, ends = self._obstacles(results, level, ends, progress)
+            if (level, ends) == last:
+                break
+            results = self._servos(level, ends, progress)
+        return results, level, ends
+
+    def _servos(
+        self, level: Ground | None, ends: Sequence[Stops], progress: Callable[[str], None]
+    ) -> list[JointResult]:
+        resting = {joint for joint, why in self.stopped.items() if why is ServoReason.UNMOVED}
+        motions = joint_motions(self.motions, self.tree, level, ends)
+        dead = set(self.stopped) - resting
+        return _results(motions, self.tree.joints, dead, resting, self.known, progress)
+
+    def _obstacles(
+        self,
+        results: Sequence[JointResult],
+        level: Ground | None,
+        ends: list[Stops],
+        progress: Callable[[str], None],
+    ) -> tuple[Ground | None, list[Stops]]:
+        """Surface and stops that the motions show with these servos, in turn: a table, if it is
+        new, may be what looks like a stop.
+        """
+        parameters = np.array([result.servo.vector for result in results])
+        dead = any(why is not ServoReason.UNMOVED for why in self.stopped.values())
+        if self.ground is None and not dead:
+            progress("looking for a table")
+            found = find_ground(
+                self.tree, self.surface, parameters, self.motions, _blocks(self.motions),
+                TRIAL_STEP, np.array(ends),
+            )  # fmt: skip
+            if found is not None and (level is None or found.height != level.height):
+                return found, ends
+        progress("looking for mechanical stops")
+        motions = joint_motions(self.motions, self.tree, level)
+        robot = self.tree.robot
+        limits = dict(zip(robot.joint_names, zip(*robot.position_limits, strict=True), strict=True))
+        return level, [
+            find_stops(motions[j], parameters[j], limits[joint])
+            if joint not in self.told and joint not in self.stopped
+            else ends[j]
+            for j, joint in enumerate(self.tree.joints)
+        ]
 
 
 def _results(

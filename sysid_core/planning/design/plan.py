@@ -18,7 +18,7 @@ from sysid_core.planning.design.excitation_problem import (
     infeasible,
     largest_safe,
 )
-from sysid_core.planning.design.search import Report, improve_all, random_starts
+from sysid_core.planning.design.search import Improved, Report, improve_all, random_starts
 from sysid_core.planning.design.unknowns import Expectation, Unknowns
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
@@ -174,19 +174,7 @@ def plan_arm_motion(
         lambda s, t: say(0.1 + 0.8 * s, t),
     )
     say(0.92, "checking")
-    candidates: list[tuple[float, Array, tuple[float, ...], float]] = []
-    blame: list[Violation] = []
-    for run in runs:
-        found, share, violations = largest_safe(problem, run.x)
-        if found is None:
-            blame += violations
-        else:
-            candidates.append((_score(problem, found), found, run.history, share))
-    candidates += [(_score(problem, x), x, (), 1.0) for x in safe]
-    if not candidates:
-        raise infeasible(model, blame, [run.excess for run in runs])
-    best = first_best([-score for score, *_ in candidates])
-    _, x, history, amplitude = candidates[best]
+    x, history, amplitude = _best_safe(problem, runs, safe)
     centre, coefficients = problem.split(x)
     trajectory = build_series_motion(
         checker,
@@ -219,6 +207,33 @@ def plan_arm_motion(
         amplitude,
         unknowns,
     )
+
+
+def _best_safe(
+    problem: ExcitationProblem, runs: Sequence[Improved], safe: Sequence[Array]
+) -> tuple[Array, tuple[float, ...], float]:
+    """The motion with the best score that passes the dense check, among the improved ones at their
+    largest safe amplitude and the safe initial ones.
+
+    Returns:
+        Vector of centre and coefficients, history of its scores, and share of the amplitude.
+
+    Raises:
+        ExcitationError: No motion passes the check.
+    """
+    candidates: list[tuple[float, Array, tuple[float, ...], float]] = []
+    blame: list[Violation] = []
+    for run in runs:
+        found, share, violations = largest_safe(problem, run.x)
+        if found is None:
+            blame += violations
+        else:
+            candidates.append((_score(problem, found), found, run.history, share))
+    candidates += [(_score(problem, x), x, (), 1.0) for x in safe]
+    if not candidates:
+        raise infeasible(problem.checker.model, blame, [run.excess for run in runs])
+    best = first_best([-score for score, *_ in candidates])
+    return candidates[best][1:]
 
 
 def _score(problem: ExcitationProblem, x: Array) -> float:
