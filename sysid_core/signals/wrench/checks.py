@@ -9,11 +9,12 @@ more slowly than it measures, a line near a multiple of the reading rate becomes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
@@ -23,6 +24,8 @@ from sysid_core.signals.wrench.sensor import WRENCH_AXES
 _SLOW_WINDOW = 15  # samples
 SLOW_LIMIT = 2.5  # of `slow_part`
 _CLIPPED_RUN = 5  # samples at exactly the extreme value
+_FEW_DISTINCT = 20  # readings of an axis: a coarse sensor at rest, or a short recording
+_STILL = 3.0  # steps of a coarse axis that noise at rest makes at most
 MOTION_HZ = 10.0  # above which nothing moves
 _LEAST_S = 1.0  # of readings, for lines some 3 Hz wide
 _MOST = 4096  # readings that are looked at, the newest
@@ -90,11 +93,7 @@ def wrench_faults(
     wrench, time = stream.wrench, stream.time
     faults = [*_not_finite(wrench, time)]
     faults += _frozen(wrench, time, max_frozen_s)
-    frozen_axes = {
-        axis for fault in faults if fault.kind is WrenchFaultKind.FROZEN for axis in fault.axes
-    }
-    ranges = [force_range] * 3 + [torque_range] * 3
-    faults += _saturated(wrench, time, ranges, frozen_axes)
+    faults += _saturated(wrench, time, [force_range] * 3 + [torque_range] * 3)
     return tuple(faults)
 
 
@@ -199,19 +198,35 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
     return faults
 
 
-def clipped_rows(values: Array, full_scale: float | None = None) -> Array:
-    """Rows of samples (K,) at or beyond the full scale, or in runs at exactly the signal's own extreme."""
-    if full_scale is not None:
-        return np.flatnonzero(np.abs(values) >= 0.999 * full_scale)
-    finite = values[np.isfinite(values)]
-    if len(finite) < 4 * _CLIPPED_RUN:
-        return np.empty(0, dtype=int)
-    distinct = np.unique(finite)
-    if len(distinct) < 20:  # a coarse sensor at rest, not a clipped one
-        return np.empty(0, dtype=int)
-    quantum = float(np.min(np.diff(distinct)))
-    rows = []
-    for extreme in (distinct[0], distinct[-1]):
+def saturated(wrench: Array, ranges: Sequence[float | None] = (None,) * 6) -> NDArray[np.bool_]:
+    """Return where the axes of a motion's readings (K, 6) are saturated, shape (K, 6).
+
+    Args:
+        wrench: Readings in the order of time.
+        ranges: Full scale of each axis; None: an axis is saturated where it stays at its own extreme
+            while others go on. At rest, a coarse sensor repeats its readings on all axes.
+    """
+    out = np.zeros(wrench.shape, dtype=bool)
+    steps = np.array(
+        [np.min(np.diff(np.unique(axis[np.isfinite(axis)])), initial=np.inf) for axis in wrench.T]
+    )
+    for j, full_scale in enumerate(ranges):
+        if full_scale is not None:
+            out[:, j] = np.abs(wrench[:, j]) >= 0.999 * full_scale
+            continue
+        for run in _runs_at_the_extremes(wrench[:, j], steps[j]):
+            # Its quartiles, because a rest begins and ends in motion.
+            low, high = np.percentile(wrench[run], (25.0, 75.0), axis=0)
+            out[run, j] = np.any(high - low > _STILL * steps)
+    return out
+
+
+def _runs_at_the_extremes(values: Array, quantum: float) -> Iterator[slice]:
+    """Long runs of samples (K,) at the signal's own extremes that cut off a peak."""
+    distinct = np.unique(values[np.isfinite(values)])
+    if len(distinct) < _FEW_DISTINCT:
+        return
+    for extreme in distinct[[0, -1]]:
         edges = np.flatnonzero(np.diff(np.r_[False, values == extreme, False].astype(int)))
         for start, end in zip(edges[::2], edges[1::2], strict=True):
             if end - start < _CLIPPED_RUN:
@@ -220,10 +235,8 @@ def clipped_rows(values: Array, full_scale: float | None = None) -> Array:
             # A smooth top of a quantised signal overshoots by less than four steps.
             slopes = [values[start - 1] - values[start - 3]] if start >= 3 else []
             slopes += [values[end] - values[end + 2]] if end + 2 < len(values) else []
-            overshoot = 0.25 * (end - start) * np.nanmax(np.abs(slopes), initial=0.0)
-            if overshoot > 6.0 * quantum:
-                rows.append(np.arange(start, end))
-    return np.concatenate(rows) if rows else np.empty(0, dtype=int)
+            if 0.25 * (end - start) * np.nanmax(np.abs(slopes), initial=0.0) > 6.0 * quantum:
+                yield slice(start, end)
 
 
 def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
@@ -264,29 +277,21 @@ def _not_finite(wrench: Array, time: Array) -> list[WrenchFault]:
     ]
 
 
-def _saturated(
-    wrench: Array, time: Array, ranges: Sequence[float | None], frozen: set[str]
-) -> list[WrenchFault]:
-    clipped: dict[str, Array] = {}
-    for j, (axis, full_scale) in enumerate(zip(WRENCH_AXES, ranges, strict=True)):
-        rows = clipped_rows(wrench[:, j], full_scale)
-        if len(rows) and (full_scale is not None or axis not in frozen):
-            clipped[axis] = rows
-    if not clipped:
-        return []
-    rows = np.unique(np.concatenate(list(clipped.values())))
-    return [
-        WrenchFault(
+def _saturated(wrench: Array, time: Array, ranges: Sequence[float | None]) -> Iterator[WrenchFault]:
+    bad = saturated(wrench, ranges)
+    if bad.any():
+        rows = np.flatnonzero(bad.any(axis=1))
+        axes = _names(np.asarray(bad.any(axis=0)))
+        yield WrenchFault(
             WrenchFaultKind.SATURATED,
-            tuple(clipped),
+            axes,
             float(time[rows[0]]),
             len(rows),
-            f"{len(rows)} wrench sample(s) are saturated ({', '.join(clipped)}), first at"
+            f"{len(rows)} wrench sample(s) are saturated ({', '.join(axes)}), first at"
             f" {time[rows[0]]:.3f} s.",
             "The load, bias and motion exceed the sensor's range: re-zero it in hardware, move"
             " more slowly, or use a larger sensor.",
         )
-    ]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ import scipy
 from numpy.typing import NDArray
 
 from sysid_core.signals.recording import Array, WrenchStream
-from sysid_core.signals.wrench.checks import clipped_rows
+from sysid_core.signals.wrench.checks import saturated
 
 _SPIKE = 6.0  # times what samples within `_NEAR` differ from their neighbours, noise never does
 _NEAR, _THIRD = 10, 3  # samples; the third largest difference is usual: another spike may be near
 _LIKELY = 0.05  # of the samples: more are no spikes
-_STILL = 3.0  # steps of a coarse axis that noise at rest makes at most
 _NEAREST = 3  # other readings by which the density at an extreme is estimated
 _TURNING = 2.5  # times that density at the extreme of a cosine: 1 / (sqrt(2) - 1)
 _STRONG = 6.0  # [nat]: 20 to 1, after odds of 1 to 20 that an axis saturates at all
@@ -40,7 +39,7 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     finite = np.isfinite(wrench).all(axis=1) & np.concatenate([[True], np.diff(stamps) > 0])
     stamps, wrench = stamps[finite], wrench[finite]
     notes = []
-    clipped = _saturated(wrench)
+    clipped = saturated(wrench).any(axis=1)
     if clipped.any():
         notes.append(f"{int(clipped.sum())} saturated wrench samples were omitted.")
         stamps, wrench = stamps[~clipped], wrench[~clipped]
@@ -55,22 +54,6 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
             notes.append(repeating_note(share))
         stamps, wrench = stamps[~repeated], wrench[~repeated]
     return replace(stream, stamps_ns=stamps, wrench=wrench), tuple(notes)
-
-
-def _saturated(wrench: Array) -> NDArray[np.bool_]:
-    """Mask of samples in which an axis stays at its own extreme while the others go on, shape (K,).
-
-    At rest, a coarse sensor repeats its readings on all axes.
-    """
-    out = np.zeros(len(wrench), dtype=bool)
-    steps = np.array([np.min(np.diff(np.unique(axis)), initial=np.inf) for axis in wrench.T])
-    for axis in wrench.T:
-        rows = clipped_rows(axis)
-        for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
-            if len(run):  # its quartiles, because a rest begins and ends in motion
-                low, high = np.percentile(wrench[run], (25.0, 75.0), axis=0)
-                out[run] = np.any(high - low > _STILL * steps)
-    return out
 
 
 def saturated_postures(wrench: Array) -> NDArray[np.bool_]:
