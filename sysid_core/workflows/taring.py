@@ -19,7 +19,6 @@ from sysid_core.signals.wrench import (
     StaticPostures,
     WrenchSign,
     calibrate_static,
-    is_reversed,
     require_sound_wrench,
     retare,
     tare_static,
@@ -125,32 +124,32 @@ def _fit(
     settings: TareSettings, postures: StaticPostures
 ) -> tuple[SensorCalibration, FullCalibration | None]:
     """Bias and load; with `--calibrate` also gains, mounting and drift."""
+    mass, source = settings.expected_mass or None, str(settings.recording)
+    found = tare_static(
+        postures.wrench,
+        postures.gravity_S,
+        R_WS=postures.R_WS,
+        frame=settings.sensor_frame,
+        noise=postures.noise,
+        expected_mass=mass,
+        allow_bare=settings.bare,
+        sign=WrenchSign.named(settings.sensor.wrench_sign, "The wrench's sign", SignalError),
+        source=source,
+    )
     full = None
     if settings.calibrate:
-        reversed_ = is_reversed(postures.wrench[:, :3], postures.gravity_S, postures.R_WS)
+        sign = found.matrix[0, 0]
         full = calibrate_static(
-            -postures.wrench if reversed_ else postures.wrench,
+            sign * postures.wrench,
             postures.gravity_S,
             postures.R_WS,
             postures.start_ns * 1e-9,
-            known_mass=settings.expected_mass or None,
+            known_mass=mass,
             frame=settings.sensor_frame,
             noise=postures.noise,
-            source=str(settings.recording),
+            source=source,
         )
-        found = full.calibration.of_opposite_sign() if reversed_ else full.calibration
-    else:
-        found = tare_static(
-            postures.wrench,
-            postures.gravity_S,
-            R_WS=postures.R_WS,
-            frame=settings.sensor_frame,
-            noise=postures.noise,
-            expected_mass=settings.expected_mass or None,
-            allow_bare=settings.bare,
-            sign=WrenchSign.named(settings.sensor.wrench_sign, "The wrench's sign", SignalError),
-            source=str(settings.recording),
-        )
+        found = full.calibration if sign > 0 else full.calibration.of_opposite_sign()
     newest = int(postures.start_ns.max())
     notes = (*found.notes, *postures.notes)
     found = replace(found, stamp_ns=newest, temperature=settings.temperature, notes=notes)

@@ -22,7 +22,6 @@ from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
 from sysid_core.signals.wrench.mounting import (
     check_wrench_frame,
     check_wrench_place,
-    is_reversed,
     mount_sensor,
 )
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
@@ -57,7 +56,6 @@ __all__ = [
     "check_wrench_frame",
     "check_wrench_place",
     "compensate",
-    "is_reversed",
     "learned_noise",
     "mount_sensor",
     "require_sensor_frame",

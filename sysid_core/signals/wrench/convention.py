@@ -26,6 +26,7 @@ import scipy
 from sysid_core.kinds import Kind
 from sysid_core.robot import FrameMotion, skew
 from sysid_core.signals.recording import Array
+from sysid_core.signals.wrench.mounting import procrustes
 from sysid_core.signals.wrench.noise import learned_noise
 
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
@@ -458,7 +459,7 @@ class _Family:
         for one in plain:
             conventions += [replace(one, turn=turn) for turn in _RIGHT]
             priors += [odds - _STRONG - np.log(len(_RIGHT))] * len(_RIGHT)
-            turn = _turn(y[:, :3] @ one.matrix, a)
+            turn = procrustes(y[:, :3] @ one.matrix, a, -1.0)[0]
             if spatial and _angle(turn) > _TURNED:
                 # Three angles of a sphere of turns, known as well as three readings at least.
                 conventions.append(replace(one, turn=turn))
@@ -672,13 +673,6 @@ def _under(motion: FrameMotion, gravity: Array) -> FrameMotion:
     """The motion under another gravity in the base, shape (3,)."""
     felt = (motion.R_WF.transpose(0, 2, 1) @ gravity).reshape(-1, 3)
     return replace(motion, a=motion.a + motion.gravity - felt, gravity=felt)
-
-
-def _turn(force: Array, a: Array) -> Array:
-    """Rotation Q that minimises the residual of `f = m Q a + b`, shape (3, 3) (Kabsch 1976)."""
-    U, _, Vt = np.linalg.svd((force - force.mean(axis=0)).T @ (a - a.mean(axis=0)))
-    D = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt)) or 1.0])
-    return np.asarray((U * D) @ Vt)
 
 
 def _is_spatial(a: Array) -> bool:

@@ -195,9 +195,20 @@ class Mounting:
     text: str
     remedy: str = ""
 
+    def require(self) -> None:
+        """Raise an error if axes, sign or gravity are not as described.
 
-def _procrustes(force: Array, gravity_S: Array, sign: float) -> tuple[Array, float, float]:
-    """Rotation, mass and RMS residual of `force = -sign m R gravity + b`, sign being 1 or -1."""
+        Raises:
+            SignalError: They are not.
+        """
+        if self.kind is not MountingKind.AS_DESCRIBED:
+            raise SignalError(self.text, remedy=self.remedy, kind=self.kind, angle=self.angle)
+
+
+def procrustes(force: Array, gravity_S: Array, sign: float) -> tuple[Array, float, float]:
+    """Return rotation (3, 3), mass and RMS residual of `force = -sign m R gravity + b`, which is
+    minimal (Kabsch 1976), for forces and gravity (K, 3) and a sign of 1 or -1.
+    """
     f = force - force.mean(axis=0)
     g = gravity_S - gravity_S.mean(axis=0)
     U, s, Vt = np.linalg.svd(-sign * f.T @ g)
@@ -243,8 +254,8 @@ def check_mounting(
         max_misalignment: Largest angle between described and true axes of a correct mounting [rad].
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
-    R, mass, rms = _procrustes(force, gravity_S, 1.0)
-    R_neg, _, rms_neg = _procrustes(force, gravity_S, -1.0)
+    R, mass, rms = procrustes(force, gravity_S, 1.0)
+    R_neg, _, rms_neg = procrustes(force, gravity_S, -1.0)
     scale = mass * float(np.linalg.norm(gravity_S[0]))
     # A planar set of directions fits a reversed sign and a half turn equally well.
     tie = 1e-3 * scale
@@ -326,7 +337,7 @@ def require_weight(
             remedy="Display the raw topic with `ros2 topic echo` while you push on the sensor; restart"
             " its driver.",
         )
-    fits = [_procrustes(force, gravity_S, sign)[1:] for sign in (1.0, -1.0)]
+    fits = [procrustes(force, gravity_S, sign)[1:] for sign in (1.0, -1.0)]
     if R_WS is not None:
         _, rms_g, g_W, weight = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
         fits.append((weight / max(float(np.linalg.norm(g_W)), 1e-12), rms_g))
@@ -344,36 +355,3 @@ def require_weight(
             mass=mass,
         )
     return mass
-
-
-def is_reversed(
-    force: ArrayLike,
-    gravity_S: ArrayLike,
-    R_WS: ArrayLike | None = None,
-    max_misalignment: float = np.deg2rad(15.0),
-) -> bool:
-    """Return True if the readings are the wrench of the load on the sensor (opposite sign).
-
-    Args:
-        force, gravity_S: Mean force [N] and gravity [m/s^2] of each posture in sensor axes, shape
-            (k, 3).
-        R_WS: Orientation of the sensor in each posture, shape (k, 3, 3); None: unknown.
-        max_misalignment: Largest misalignment that counts as correct mounting [rad].
-    """
-    kind = check_mounting(force, gravity_S, R_WS, max_misalignment).kind
-    return kind is MountingKind.SIGN_REVERSED
-
-
-def require_mounting(
-    force: ArrayLike, gravity_S: ArrayLike, R_WS: ArrayLike | None, max_misalignment: float
-) -> float:
-    """Return the misalignment of the sensor [rad]; raise an error if it is too large.
-
-    Raises:
-        SignalError: The sensor is upside down or rotated, its readings have the opposite sign, or
-            gravity has another direction.
-    """
-    found = check_mounting(force, gravity_S, R_WS, max_misalignment)
-    if found.kind is not MountingKind.AS_DESCRIBED:
-        raise SignalError(found.text, remedy=found.remedy, kind=found.kind, angle=found.angle)
-    return found.angle

@@ -51,7 +51,10 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     if repeated.any() and not repeated[1:].all():
         share = float(repeated.mean())
         if share > REPEATING:
-            notes.append(repeating_note(share))
+            notes.append(
+                f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its"
+                " topic) and were omitted."
+            )
         stamps, wrench = stamps[~repeated], wrench[~repeated]
     return replace(stream, stamps_ns=stamps, wrench=wrench), tuple(notes)
 
@@ -81,11 +84,6 @@ def saturated_postures(wrench: Array) -> NDArray[np.bool_]:
             if count > usual and -chance - np.log(len(values) + 1.0) > _STRONG:
                 out |= at_end
     return out[where.ravel()]
-
-
-def repeating_note(share: float) -> str:
-    """Return a note on a stream in which many samples repeat the previous one."""
-    return f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its topic) and were omitted."
 
 
 def single_spikes(wrench: Array) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from sysid_core.signals.recording import Array, JointStream, Recording
 from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
 from sysid_core.signals.wrench.convention import WrenchSign
 from sysid_core.signals.wrench.dress_pack import fit_dress_pack
-from sysid_core.signals.wrench.mounting import is_reversed, require_mounting, require_weight
+from sysid_core.signals.wrench.mounting import MountingKind, check_mounting, require_weight
 from sysid_core.signals.wrench.readings import single_spikes
 from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
@@ -226,9 +226,8 @@ def tare_static(
     misalignment = float("nan")
     if not allow_bare:
         require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
-        if sign is WrenchSign.AUTO and is_reversed(
-            wrench[:, :3], gravity_S, R_WS, max_misalignment
-        ):
+        mounting = check_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
+        if sign is WrenchSign.AUTO and mounting.kind is MountingKind.SIGN_REVERSED:
             sign = WrenchSign.LOAD_ON_SENSOR
     if sign is WrenchSign.LOAD_ON_SENSOR:
         found = tare_static(
@@ -245,7 +244,8 @@ def tare_static(
         )
         return found.of_opposite_sign()
     if not allow_bare:
-        misalignment = require_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
+        mounting.require()
+        misalignment = mounting.angle
     values, covariance, rms = _load_and_bias(wrench, gravity_S)
     return SensorCalibration(
         frame=frame,
