@@ -100,7 +100,8 @@ def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
         )
     for s in settings:
         console.print(
-            f"  {s.vendor:7} {s.text}  (rounding error: {s.error_torque:.1g} N m)",
+            f"  {s.vendor:7} {s.text}  (rounding error: {s.error_torque:.1g} N m,"
+            f" uncertainty: {s.torque_sd:.1g} N m)",
             highlight=False,
             soft_wrap=True,
         )

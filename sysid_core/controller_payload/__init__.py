@@ -6,6 +6,7 @@ from sysid_core.controller_payload.exchange import (
     ExchangeState,
     PayloadExchange,
     controller_settings,
+    settings_of,
 )
 from sysid_core.controller_payload.load_diagram import LoadDiagram
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
@@ -21,4 +22,5 @@ __all__ = [
     "PayloadLimits",
     "VendorRequest",
     "controller_settings",
+    "settings_of",
 ]

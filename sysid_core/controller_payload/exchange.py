@@ -8,16 +8,18 @@ the steps."""
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
 from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
-from sysid_core.robot import Array
+from sysid_core.reasons import Verdict
+from sysid_core.robot import Array, transform_pi
 
 _G = 9.80665  # [m/s^2]
 _KGF_CM_S2 = 1e-2 * _G  # [kg m^2] in a kgf cm s^2
@@ -46,12 +48,43 @@ class ControllerSetting:
         error_torque: Largest torque about the flange due to the difference between the payloads [N
             m]: gravity torque in the worst posture, plus the torque of the missing inertia at 1
             rad/s^2.
+        torque_sd: Standard deviation of the gravity torque about the flange in the worst posture,
+            from that of the payload [N m].
     """
 
     vendor: Make
     text: str
     kept: ControllerPayload
     error_torque: float
+    torque_sd: float = float("nan")
+
+    def to_dict(self) -> dict[str, str | float]:
+        """Return text and torques, for result.json."""
+        return {
+            "setting": self.text,
+            "error_torque": self.error_torque,
+            "torque_sd": self.torque_sd,
+        }
+
+
+def settings_of(
+    pi: Array, covariance: Array, verdict: Verdict, X: ArrayLike
+) -> tuple[ControllerSetting, ...]:
+    """Return the settings for a payload with its uncertainty; none without a load or after a failed
+    verdict.
+
+    Args:
+        pi: Inertial parameters in a frame fixed to the flange, shape (10,).
+        covariance: Covariance of the parameters, shape (10, 10).
+        verdict: Verdict on the payload.
+        X: Pose of that frame in the flange frame, shape (4, 4).
+    """
+    if not (pi[0] > 0 and verdict.ok):
+        return ()
+    moved = transform_pi(X, transform_pi(X, covariance).T)[1:4, 1:4]
+    sd = _G * float(np.sqrt(np.linalg.eigvalsh(moved)[-1]))
+    lines = controller_settings(ControllerPayload.from_pi(transform_pi(X, pi)))
+    return tuple(replace(line, torque_sd=sd) for line in lines)
 
 
 def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, ...]:

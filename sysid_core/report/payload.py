@@ -187,7 +187,8 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
     )
     for s in settings:
         report.preformatted(
-            f"# {s.vendor}: rounding leaves {s.error_torque:.1g} N m uncompensated\n{s.text}"
+            f"# {s.vendor}: {s.error_torque:.1g} ± {s.torque_sd:.1g} N m stay uncompensated, by rounding ±"
+            f" uncertainty\n{s.text}"
         )
 
 

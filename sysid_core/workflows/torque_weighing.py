@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.controller_payload import (
-    ControllerPayload,
-    ControllerSetting,
-    controller_settings,
-)
+from sysid_core.controller_payload import ControllerSetting, settings_of
 from sysid_core.diagnosis import examine, require_fit
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
@@ -67,10 +63,8 @@ class WeighedByTorques:
         """Payload settings for the vendors' controllers; empty without a load, or if the verdict is
         fail.
         """
-        pi = self.fit.estimate.values
-        if not (pi[0] > 0 and self.verdict.ok):
-            return ()
-        return controller_settings(ControllerPayload.from_pi(pi))
+        estimate = self.fit.estimate
+        return settings_of(estimate.values, estimate.covariance, self.verdict, np.eye(4))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for result.json."""
@@ -97,10 +91,7 @@ class WeighedByTorques:
                 "com_sd": payload.com_sd.tolist(),
                 "inertia": payload.inertia.tolist(),
                 "inertia_sd": payload.inertia_sd.tolist(),
-                "controllers": {
-                    s.vendor: {"setting": s.text, "error_torque": s.error_torque}
-                    for s in self.settings
-                },
+                "controllers": {s.vendor: s.to_dict() for s in self.settings},
             }
         return out
 

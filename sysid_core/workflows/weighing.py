@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core.controller_payload import (
-    ControllerPayload,
-    ControllerSetting,
-    LoadDiagram,
-    controller_settings,
-)
+from sysid_core.controller_payload import ControllerSetting, LoadDiagram, settings_of
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
@@ -44,7 +39,7 @@ from sysid_core.report import (
     payload_sentence,
     save_and_list,
 )
-from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints, transform_pi
+from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.signals import (
     TABLE_ENDINGS,
@@ -150,13 +145,9 @@ class WeighedRecording(Weighed):
         """Payload settings for the vendors' controllers; empty without a load, or if the verdict is
         fail.
         """
-        pi = self.estimate.values
-        if not (pi[0] > 0 and self.verdict.ok):
-            return ()
-        if self.flange_frame:
-            sensor = self.weighing.sensor_frame
-            pi = transform_pi(self.model.fixed_pose(self.flange_frame, sensor), pi)
-        return controller_settings(ControllerPayload.from_pi(pi))
+        sensor = self.weighing.sensor_frame
+        X = self.model.fixed_pose(self.flange_frame or sensor, sensor)
+        return settings_of(self.estimate.values, self.estimate.covariance, self.verdict, X)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for result.json."""
@@ -174,9 +165,7 @@ class WeighedRecording(Weighed):
             "advice": self.advice,
             "errors_percent": errors,
             "methods": {name: other.values.tolist() for name, other in self.methods.items()},
-            "controllers": {
-                s.vendor: {"setting": s.text, "error_torque": s.error_torque} for s in self.settings
-            },
+            "controllers": {s.vendor: s.to_dict() for s in self.settings},
         }
 
     def write(self, folder: Path) -> None:

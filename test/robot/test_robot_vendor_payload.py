@@ -18,8 +18,10 @@ from sysid_core.controller_payload import (
     PayloadLimits,
     VendorRequest,
     controller_settings,
+    settings_of,
 )
 from sysid_core.errors import ModelError, SysIdError
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
 
 INERTIA = np.array([[0.010, 0.001, 0.002], [0.001, 0.020, 0.003], [0.002, 0.003, 0.015]])
@@ -129,6 +131,20 @@ def test_lines_of_industrial_controllers_mean_the_payload(vendor: str) -> None:
     np.testing.assert_allclose(found.inertia, line.kept.inertia, atol=1e-9)
     lost = np.linalg.norm(INERTIA - found.inertia, 2)
     assert line.error_torque == pytest.approx(lost, abs=1e-6)
+
+
+def test_the_torque_that_stays_unknown_is_that_of_the_moments_at_the_flange() -> None:
+    """10 g at 0.5 m from the flange, whose centre of mass is known to a millimetre."""
+    mass, arm = PAYLOAD.mass, np.array([0.0, 0.0, 0.5])
+    X = np.eye(4)
+    X[:3, 3] = arm
+    pi = pi_from_mass_com_inertia(mass, np.zeros(3), INERTIA)
+    sd = np.array([0.01, *[1e-3 * mass] * 3, *[1e-4] * 6])
+    lines = settings_of(pi, np.diag(sd**2), Verdict(()), X)
+    expected = 9.80665 * np.hypot(0.01 * 0.5, 1e-3 * mass)
+    assert [line.torque_sd for line in lines] == pytest.approx([expected] * 6)
+    failed = Verdict((Reason.failure("no-body"),))
+    assert settings_of(pi, np.diag(sd**2), failed, X) == ()
 
 
 def test_a_load_diagram_permits_less_farther_from_the_flange() -> None:

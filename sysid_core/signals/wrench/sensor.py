@@ -213,29 +213,13 @@ class SensorCalibration:
 
     def save(self, path: str | Path) -> None:
         """Write the calibration to a YAML file."""
-        raw: dict[str, object] = {"schema": SCHEMA, "frame": self.frame}
-        for key in (
-            "bias",
-            "tare_load",
-            "covariance",
-            "tool_pi",
-            "noise",
-            "residual_rms",
-            "matrix",
-        ):
-            raw[key] = getattr(self, key).tolist()
-        for key in ("misalignment", "mounting_left", "tilt_left"):
-            raw[key] = float(getattr(self, key))
-        for pair in ("delay", "gain_left"):
-            raw[pair] = [float(x) for x in getattr(self, pair)]
+        raw: dict[str, object] = {"schema": SCHEMA}
+        for name in _File.model_fields:
+            if name not in ("schema_", "dress_pack"):
+                raw[name] = np.asarray(getattr(self, name)).tolist()
         if self.dress_pack is not None:
             pack = self.dress_pack
             raw["dress_pack"] = {"origin": pack.origin.tolist(), "pull": pack.pull.tolist()}
-        raw["n_postures"] = int(self.n_postures)
-        raw["stamp_ns"] = int(self.stamp_ns)
-        raw["temperature"] = float(self.temperature)
-        raw["source"] = self.source
-        raw["notes"] = list(self.notes)
         write_yaml(path, raw)
 
     @classmethod

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
 from sysid_core.reasons import Severity, Verdict
@@ -189,6 +189,25 @@ def test_two_runs_of_a_panda_with_another_bias_agree(shared_data: Path, tmp_path
         assert abs(found.mass - 1.13) < 2.0 * found.mass_sd
         assert found.mass_sd < 0.08 and abs(found.mass - 1.13) < 0.1
         assert abs(found.com[2] - 0.103) < 3.0 * found.com_sd[2]
+
+
+def test_torques_of_a_panda_in_another_unit_are_named_and_its_poses_need_digits(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    table = panda_runs(shared_data, tmp_path)[0]
+    with np.load(table) as stored:
+        pose, wrench = stored["pose"], stored["wrench"]
+    np.savez(table, pose=pose, wrench=wrench * np.repeat([1.0, 100.0], 3))
+    found, weighing = weighed(table, PANDA, WrenchAxes.SENSOR)
+    (far,) = (doubt for doubt in weighing.doubts if doubt.code == "load-far")
+    assert far.data["distance"] == pytest.approx(10.3, rel=0.1)
+    assert abs(found.mass - 1.13) < 3.0 * found.mass_sd
+    coarse = pose.copy()
+    coarse[:, 3:] = coarse[:, 3:].round(1)
+    coarse[:, 3:] /= np.linalg.norm(coarse[:, 3:], axis=1)[:, None]
+    np.savez(table, pose=coarse, wrench=wrench)
+    with pytest.raises(SignalError, match="jump by 11 degrees"):
+        weighed(table, PANDA, WrenchAxes.SENSOR)
 
 
 def test_a_panda_whose_axes_nobody_names_is_weighed_right_or_not_at_all(
