@@ -263,14 +263,8 @@ def _plain(name: str) -> str:
     return _UNIT.sub("", name).strip().lower()
 
 
-def unit_factor(name: str) -> float:
-    """Return the factor to SI units for the unit at the end of a column's name, such as `x [mm]` or
-    `j1_deg`; 1 without a unit.
-    """
-    return _FACTORS.get(_unit(name), 1.0)
-
-
 def _unit(name: str) -> str:
+    """Unit at the end of a column's name, such as `x [mm]` or `j1_deg`; empty: none."""
     found = _UNIT.search(name)
     return _short(found.group(1) or found.group(2) or "") if found else ""
 
@@ -556,7 +550,9 @@ def _rows(
             f"Time and {', '.join(names)} have different numbers of rows: {sorted(lengths)}.",
             remedy="Store columns of one rate together, and others in a table of their own.",
         )
-    factors = factors if len(units) == 2 else np.array([unit_factor(name) for name in names])
+    factors = (
+        factors if len(units) == 2 else np.array([_FACTORS.get(_unit(name), 1.0) for name in names])
+    )
     values = factors * np.column_stack([np.asarray(table[name], float) for name in names])
     newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
     good = np.isfinite(values).all(axis=1) & (stamps > newest)

@@ -145,8 +145,9 @@ class WeighedRecording(Weighed):
         """Payload settings for the vendors' controllers; empty without a load, or if the verdict is
         fail.
         """
-        sensor = self.weighing.sensor_frame
-        X = self.model.fixed_pose(self.flange_frame or sensor, sensor)
+        X = np.eye(4)
+        if self.flange_frame:
+            X = self.model.fixed_pose(self.flange_frame, self.weighing.sensor_frame)
         return settings_of(self.estimate.values, self.estimate.covariance, self.verdict, X)
 
     def to_dict(self) -> dict[str, Any]:

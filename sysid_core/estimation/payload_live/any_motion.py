@@ -14,6 +14,7 @@ from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.clocks import on_one_clock
 from sysid_core.estimation.payload_live.marks import marked_spans
 from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.replay import require_wrench
 from sysid_core.estimation.payload_live.session import LoadChange
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import (
@@ -85,14 +86,15 @@ def weigh_motion(
         EstimationError: There is no wrench, there are too few postures, or the sensor carries no
             load.
     """
-    _require_wrench(recording)
+    require_wrench(recording)
     tares, motions = marked_spans(recording)
     if calibration is None and tares and motions:
         calibration = _tared(recording, model, frame, tares)
     fresh = sensor or SensorModel()
     run = recording if not motions else _within(recording, motions)
     known = calibration or _nothing_known(frame)
-    errors = fresh.untared if calibration is None else fresh.tared(calibration, _age_s(run, known))
+    age_s = known.age_s(int(require_wrench(run).stamps_ns[0]))
+    errors = fresh.untared if calibration is None else fresh.tared(known, age_s)
     run, notes = _unsaturated(run) if still else _usable(run, known)
     motion_of = _postures if still else _at_motion
     data, belief = motion_of(run, model, frame)
@@ -236,13 +238,6 @@ def _tared(
     return replace(found, stamp_ns=max(last for _, last in spans), notes=postures.notes)
 
 
-def _age_s(run: Recording, calibration: SensorCalibration) -> float:
-    """Time since the tare [s]; 0 if it is unknown."""
-    assert run.wrench is not None
-    age = calibration.age_s(int(run.wrench.stamps_ns[0])) if len(run.wrench) else 0.0
-    return age if np.isfinite(age) else 0.0
-
-
 def held_data(
     recording: Recording,
     model: RobotModel,
@@ -266,21 +261,13 @@ def held_data(
     Raises:
         EstimationError: There is no wrench, or no joint states surround it in time.
     """
-    _require_wrench(recording)
+    age_s = calibration.age_s(int(require_wrench(recording).stamps_ns[0]))
     run = _unsaturated(recording)[0] if still else _usable(recording, calibration)[0]
     data, _ = _postures(run, model, frame, 1) if still else _at_motion(run, model, frame)
     assert data.R_WS is not None
     net = calibration.net(data.wrench, data.R_WS, data.p_WS)
-    tared = (sensor or SensorModel()).in_a_moment(calibration, _age_s(run, calibration))
+    tared = (sensor or SensorModel()).in_a_moment(calibration, age_s)
     return replace(data, wrench=net - data.regressor @ calibration.tool_pi), tared
-
-
-def _require_wrench(recording: Recording) -> None:
-    if recording.wrench is None or not len(recording.wrench):
-        raise EstimationError(
-            f"'{recording.source}' has no wrench.",
-            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
-        )
 
 
 def _unsaturated(recording: Recording) -> tuple[Recording, list[str]]:

@@ -244,7 +244,8 @@ class PayloadSession:
         """
         if self.calibration is None:
             self.calibration, self.problem = self._calibrate(), None
-        self.tare_age_s = self._age_s(stamp_ns)
+        age_s = self.calibration.age_s(stamp_ns)
+        self.tare_age_s = age_s if np.isfinite(age_s) else 0.0
         self.online.reset(self.calibration, self.tare_age_s)
 
     def _calibrate(self) -> SensorCalibration:
@@ -357,13 +358,9 @@ class PayloadSession:
             )
         stamps = np.array([stamp for stamp, _, _ in newest], dtype=np.int64)
         data = self._samples((stamps - stamps[0]) * 1e-9, newest)
-        return data, self.online.sensor.in_a_moment(self.calibration, self._age_s(int(stamps[-1])))
-
-    def _age_s(self, stamp_ns: int) -> float:
-        """Time since the tare [s]; 0 if it is unknown."""
-        assert self.calibration is not None
-        age = self.calibration.age_s(stamp_ns)
-        return age if np.isfinite(age) else 0.0
+        return data, self.online.sensor.in_a_moment(
+            self.calibration, self.calibration.age_s(int(stamps[-1]))
+        )
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
         """Return the readings of the last seconds, for checks of the sensor."""

@@ -86,8 +86,8 @@ class SensorModel:
 
         Args:
             calibration: Calibration from the tare.
-            age_s: Time since the tare [s]; the uncertainty of the bias never exceeds that before
-                the tare.
+            age_s: Time since the tare [s], infinite if unknown and then not considered; the
+                uncertainty of the bias never exceeds that before the tare.
         """
         if np.isfinite(calibration.mounting_left):
             shared, entry = calibration.gain_left
@@ -101,7 +101,8 @@ class SensorModel:
         delay = calibration.delay[1]
         own = np.array([calibration.bias_sd[:3].max(), calibration.bias_sd[3:].max()])
         floor = np.minimum(BIAS_DRIFT, self.bias)  # of a calibrated sensor, no more than that
-        drift = np.minimum(np.multiply(self.drift, np.sqrt(age_s)), self.bias)
+        since = age_s if np.isfinite(age_s) else 0.0
+        drift = np.minimum(np.multiply(self.drift, np.sqrt(since)), self.bias)
         bias = np.hypot(np.maximum(own, floor), drift)
         return replace(
             self,

@@ -153,7 +153,8 @@ def test_a_calibrated_sensor_gives_smaller_deviations_and_settings_for_controlle
 def test_a_failed_verdict_leaves_nothing_to_paste(reasons, vendors):
     """Neither on the console, nor in the report, nor in result.json: all have it from here."""
     estimate = SimpleNamespace(
-        values=np.array([1.0, 0.0, 0.0, 0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01])
+        values=np.array([1.0, 0.0, 0.0, 0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01]),
+        covariance=1e-6 * np.eye(10),
     )
     unused = [None] * 11
     weighed = WeighedRecording(estimate, Verdict(reasons), *unused)
