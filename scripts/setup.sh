@@ -25,8 +25,8 @@ need() { command -v "$1" >/dev/null || { say "Missing: $1. On Debian or Ubuntu: 
 pip_stamp="$(stamp pyproject.toml constraints.txt requirements-ros.txt)"
 if ! is_fresh "$venv/.robot_sysid" "$pip_stamp"; then
   need "${PYTHON:-python3}" "python3 python3-venv python3-dev"
-  "${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    { say "Python 3.11 or newer is needed; set PYTHON=/path/to/python3."; exit 1; }
+  "${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    { say "Python 3.10 or newer is needed; set PYTHON=/path/to/python3."; exit 1; }
   if [ -n "${ROS_DISTRO:-}" ]; then say "Set-up with the sourced ROS 2 ($ROS_DISTRO)"; else say "Set-up with ROS 2 wheels from PyPI"; fi
   [ -x "$venv/bin/python" ] ||
     "${PYTHON:-python3}" -m venv ${ROS_DISTRO:+--system-site-packages} "$venv" ||

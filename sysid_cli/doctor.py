@@ -50,8 +50,8 @@ def check_python() -> Check:
     return Check(
         "Python",
         f"{version} ({sys.prefix})",
-        sys.version_info >= (3, 11),
-        remedy="Use Python 3.11 or newer.",
+        sys.version_info >= (3, 10),
+        remedy="Use Python 3.10 or newer.",
     )
 
 

@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import MISSING, Field, field, is_dataclass, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from typing_extensions import (
+    get_type_hints,
+)  # in Python 3.10, that of typing takes None as a default for a type
 
 from sysid_cli.app import errors
 from sysid_cli.app import example as example_text
@@ -85,6 +88,7 @@ def command(
 
     def register(run: Callable[..., None]) -> Callable[..., None]:
         about, _, entries = inspect.cleandoc(run.__doc__ or "").partition("\n\nArgs:\n")
+        # Not that of `typing`, which in Python 3.10 makes a default of None a part of the type.
         hints = get_type_hints(run, include_extras=True)
         parameters = inspect.signature(run).parameters.values()
         given_of = [

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Self
+
+from typing_extensions import Self
 
 from sysid_core.errors import SysIdError
 

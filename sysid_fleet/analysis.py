@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -227,4 +227,4 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
 
 
 def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(float(seconds), UTC)
+    return datetime.fromtimestamp(float(seconds), timezone.utc)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -260,13 +260,13 @@ def begin_of(run: Recording, source: Source) -> datetime:
     """
     stamp = int(run.joints.stamps_ns[0]) * 1e-9
     if stamp > _CALENDAR:
-        return datetime.fromtimestamp(stamp, UTC)
+        return datetime.fromtimestamp(stamp, timezone.utc)
     for found in reversed(list(_DATE.finditer(source.address))):  # the file's before its folders'
         year, month, day, hour, minute = (int(x or 0) for x in found.groups())
         with suppress(ValueError):  # the 30th of February
-            return datetime(year, month, day, hour, minute, tzinfo=UTC)
+            return datetime(year, month, day, hour, minute, tzinfo=timezone.utc)
     try:
-        return datetime.fromtimestamp(float(source.stamp.partition("/")[2]), UTC)
+        return datetime.fromtimestamp(float(source.stamp.partition("/")[2]), timezone.utc)
     except (ValueError, OverflowError) as err:
         raise SignalError(
             f"The time of the recording '{source.address}' is unknown.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 
@@ -127,7 +127,7 @@ def _heat_map(state: FleetState) -> Figure:
 
 
 def _trend_chart(key: Key, trend: Trend) -> Figure:
-    when = [datetime.fromtimestamp(float(t), UTC) for t in trend.series.time]
+    when = [datetime.fromtimestamp(float(t), timezone.utc) for t in trend.series.time]
     days = np.asarray(trend.series.time, dtype=float) / 86400.0  # since 1970
     figure = Figure(height=300)
     own = trend.series.deviation * trend.spread.scale

@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -301,7 +301,7 @@ class Report:
         """Write the page, and return its path."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
         headline, parts = self._headline, self._parts
         if headline is None:
             headline, parts = self._from_verdicts()

@@ -12,7 +12,7 @@ import platform
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def certify(
     return {
         "schema": SCHEMA,
         "robot": robot or repeated["description"]["name"],
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "code": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
         "files": listed,
         "inputs": inputs,

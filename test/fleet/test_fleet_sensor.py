@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def rows(model: RobotModel, robot: str, gain: float, jump: float) -> list[Mappin
         bias[0] += jump * late
         run = night(model, rng, gain if late else 1.0, bias)
         for name, (value, sd, unit, _) in sensor_values(model, run, MASS).items():
-            when = datetime(2026, 3, 1, 2, tzinfo=UTC) + timedelta(days=k)
+            when = datetime(2026, 3, 1, 2, tzinfo=timezone.utc) + timedelta(days=k)
             row = {"robot": robot, "tool": "gripper", "parameter": name, "value": value}
             row |= {"deviation": sd, "unit": unit, "time": when, "recording": f"{robot}/{k}"}
             out.append({**row, "temperature": None, "warm_up": None, "reason": None})

@@ -75,7 +75,7 @@ def test_a_franka_with_its_hand_runs_stops_with_a_reflex_and_goes_on_when_recove
 ) -> None:
     log = tmp_path / "truth.npz"
     file = lively("franka", tmp_path / "motion.npz")
-    client, _ = start_nodes([spec("franka", dead_man_s=3.0, tracking_error=0.4)])
+    client, _ = start_nodes([spec("franka", dead_man_s=3.0)])
     with driver("franka", log):
         client.wait_for_active("trajectory_executor")
         result, when = play(client, file, lambda: cause(client, protective_stop=True), 0.2)
@@ -116,7 +116,7 @@ def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
 ) -> None:
     log = tmp_path / "truth.npz"
     file = lively("ur", tmp_path / "motion.npz")
-    first = spec("ur", dead_man_s=3.0, tracking_error=0.4)  # for busy machines
+    first = spec("ur", dead_man_s=3.0)
     second = replace(first, name="second_executor")
     client, _ = start_nodes([first, second])
     refusals: list[str] = []
