@@ -146,7 +146,7 @@ def check_ros() -> list[Check]:
             "ROS 2",
             f"{source}; middleware {rmw}",
             distro not in _TOO_OLD,
-            remedy="Jazzy or newer is needed: source one, or source none to use the wheels.",
+            remedy="ROS 2 Jazzy or newer is needed. Source its setup.bash, or use a shell without a sourced ROS 2: the packages from PyPI are used then.",
         ),
         Check(
             "robot_sysid messages",

@@ -43,7 +43,7 @@ def init(
 
     Args:
         recording: Recording to be identified: table (CSV), rosbag2 folder or dataset.
-        robot: URDF file, reference robot, or a robot of example-robot-data.
+        robot: URDF file, or the name of a robot, such as puma560 or ur5.
         driver: Driver of a real robot: ur, franka, xarm, or servos for position servos.
         out: Folder for the files.
         force: Overwrite existing files.
@@ -52,7 +52,7 @@ def init(
         given = typer.prompt(f"Recording (table or bag), or driver ({', '.join(_DRIVERS)})")
         recording, driver = (None, given) if given in _DRIVERS else (Path(given), "")
     if not robot and sys.stdin.isatty():
-        robot = typer.prompt("Robot (URDF file or name)")
+        robot = typer.prompt("Robot (URDF file, or robot name such as ur5)")
     if not robot or (recording is None and not driver):
         raise SignalError(
             "Neither a recording with its robot nor a driver is given.",

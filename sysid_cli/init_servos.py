@@ -78,7 +78,7 @@ def servo_columns(path: Path, model: RobotModel) -> tuple[str, list[str]]:
 
 
 def describe(recording: Path, model: RobotModel) -> list[str]:
-    """Print the contents of a dataset, bag or folder, and return what is missing.
+    """Print a summary of a dataset, bag or folder, and return what the recording lacks.
 
     Raises:
         SignalError: The recording cannot be read, or is that of another robot.

@@ -37,7 +37,7 @@ def init(
     surroundings of the robot (ground, workspace, planes, obstacles).
 
     Args:
-        robot: URDF file, reference robot, or a robot of example-robot-data.
+        robot: URDF file, or the name of a robot, such as puma560 or ur5.
         out: File to write (YAML).
         tcp_frame: Link whose speed is limited.
         tcp_speed: TCP speed limit [m/s].

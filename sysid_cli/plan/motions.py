@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows import PlannedMotion
 
 RobotArgument = Annotated[
-    str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
+    str, typer.Argument(help="URDF file, or the name of a robot, such as puma560 or ur5.")
 ]
 LoopsArgument = Annotated[
     str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")

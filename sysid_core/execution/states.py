@@ -168,6 +168,6 @@ class Standing:
         return self._since is not None and now - self._since >= self._settings.settle_time
 
     def takes_too_long(self, now: float) -> bool:
-        """Return True if the robot should already be at rest."""
+        """Return True if the robot has not come to rest within the settling timeout."""
         waited = 0.0 if self._waiting_since is None else now - self._waiting_since
         return self._since is None and waited > self._settings.settle_timeout

@@ -93,7 +93,7 @@ class MotionCheck:
         usage: Largest share of each kind of limit that the motion uses.
         samples: Number of checked instants.
         postures: Number of samples that were checked for contact, ground and workspace.
-        notes: Assumptions and parts that could not be checked, one sentence each.
+        notes: Assumptions of the check, and what it could not check, one sentence each.
         unchecked: Names of links whose contact could not be checked.
     """
 

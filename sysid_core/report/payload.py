@@ -91,8 +91,8 @@ def _in_mm(row: Sequence[object]) -> list[object]:
 
 
 def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
-    """Return the errors of a payload estimate in percent (see `payload_errors`), with the largest
-    error of the centre of mass.
+    """Return the errors of a payload estimate in percent (see `payload_errors`); for the centre of
+    mass, only the largest error of its coordinates.
 
     Args:
         estimate: Estimate of a payload.

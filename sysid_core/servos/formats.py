@@ -155,8 +155,8 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
     In a bag of the data logger, the commands are the targets that it was configured to record; in
     other bags, they are the first targets that are found. Joint states on a topic for commands,
     such as `joint_commands` or `target`, are commands too. If the commands have no stamps, commands
-    and positions get the times of reception. A trajectory is interpolated as its controller does,
-    until another trajectory replaces it.
+    and positions get the times of reception. A trajectory is interpolated as a joint trajectory
+    controller would interpolate it, until the next trajectory replaces it.
 
     Raises:
         SignalError: There are no joint states, or no commands.

@@ -144,8 +144,8 @@ class WhiteMotion:
         self._last = self._tried
 
     def correct(self, y: Array) -> None:
-        """Correct the motion by the residual of the wrench, `x = x_measured + Lambda T^T Sigma^-1
-        residual`; y of shape (p,).
+        """Correct the motion by the residual of the wrench with the parameters y of shape (p,):
+        `x = x_measured + Lambda T^T Sigma^-1 residual(y)`.
 
         Raises:
             EstimationError: `information` was not called before.

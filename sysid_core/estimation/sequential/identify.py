@@ -98,9 +98,9 @@ def compress_joint(
     """Return the rows (K, p) and torques (K,) of one joint, compressed to a few equations with
     their noise.
 
-    The noise contains the correlation of the residuals in time, and the model error estimated from
-    fits that each omit one block of the motion; `natural` is the natural covariance of the
-    unknowns, (p, p).
+    The covariance of the noise includes the correlation of the residuals in time, and the model
+    error, estimated from fits that each omit one block of the motion. `natural` is the prior
+    covariance of the unknowns, shape (p, p).
     """
     K, p = Y.shape
     scale = np.linalg.norm(Y, axis=0)
