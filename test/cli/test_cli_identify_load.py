@@ -148,7 +148,7 @@ def test_a_known_centre_of_mass_is_kept(files, tmp_path):
         (("--lock", "slide"), SignalError, "gains are unknown", "--loaded"),
         (("--lock", "slide=wide"), ModelError, "not a finite number", "--lock JOINT=POSITION"),
         (("--lock", "thumb"), ModelError, "thumb", "j1, j2, slide"),
-        (("--lock", "slide", "--load-mass", "2"), EstimationError, "no run", "--loaded"),
+        (("--lock", "slide", "--load-mass", "2"), EstimationError, "no recording", "--loaded"),
         (("--lock", "slide", "--loaded", "{}"), EstimationError, "mass", "--load-mass"),
         (
             ("--lock", "slide", "--loaded", "{}", "--load-mass", "2", "--load-frame", "palm"),
