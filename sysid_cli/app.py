@@ -240,7 +240,7 @@ def _main(
 
 
 def copy_json(text: str, json_path: str) -> bool:
-    """Write the output requested by `--json`; True if it went to standard output."""
+    """Write the output that `--json` requests; return True if it was written to standard output."""
     text = text.rstrip("\n") + "\n"
     if json_path == "-":
         sys.stdout.write(text)

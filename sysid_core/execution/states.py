@@ -54,7 +54,8 @@ class ExecutorSettings:
             begins to brake [s].
         clocked: True if the controller reports its progress, so that no topic with speed scaling is
             needed.
-        guarded: True if a motion guard receives the whole motion, and brakes along it by itself.
+        guarded: True if a motion guard receives the whole motion, and brakes along its path by
+            itself.
     """
 
     speed_scale: float = 1.0

@@ -62,7 +62,7 @@ _CLOCK = "Inertial torques grow with the square of the speed and gravity torques
 _LEFT = "The model leaves a large part of the efforts unexplained. The spectrum in the report shows at which frequencies."
 _LEFT_REMEDY = (
     "If the residual has low frequencies, check the friction terms (--friction auto), springs and temperature."
-    " If it has high frequencies, check the delay (--delay auto) and the noise."
+    " If the residual has high frequencies, check the delay (--delay auto) and the noise."
 )
 _MORE = (
     "Plan a motion that adds the missing excitation with `sysid plan arm ROBOT --after estimate.yaml` (for a"
@@ -189,8 +189,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "cannot-tell": Text(
         "Undecided cause",
-        "The data do not decide whether all declarations are correct (probability {declared:.2g}) or which of these causes explains the efforts: {causes} (in"
-        " the same order: joints {joints}; sizes {sizes:.3g}; probabilities {probabilities:.2g}).",
+        "The data do not decide whether all declarations are correct (probability {declared:.2g}), or which of these causes explains the efforts: {causes}. In"
+        " the same order: joints {joints}; sizes {sizes:.3g}; probabilities {probabilities:.2g}.",
         "Do not change the declarations yet. Record a motion that separates the causes: a slow motion through distant"
         " postures separates zero angles, mounting, tools and gains; a fast motion of all joints separates time stamps"
         " and delays. Only a known load separates wrong masses in the URDF from a wrong unit of the efforts (--loaded).",
@@ -926,8 +926,8 @@ TEXTS: Mapping[str, Text] = {
         "Masses that do not explain the servos' deflections",
         "On held-out parts of the recording, other masses of the links would reduce the prediction errors to {value:.0%} of those with the masses in the URDF.",
         "Check that the URDF describes this robot with its tool, and that the masses are correct.",
-        "The masses in the URDF are wrong in proportion, not only in scale: a common factor of all masses would change only the stiffness of the servos."
-        " Possible causes are the URDF of another robot, a wrong mass of a link, or a load that the URDF lacks.",
+        "The ratios of the masses in the URDF are wrong; a common factor of all masses would change only the stiffness of the servos. Possible causes are the"
+        " URDF of another robot, a wrong mass of a link, or a load that the URDF lacks.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-names": Text(

@@ -404,7 +404,8 @@ def _deviations(level: Array, spiked: NDArray[np.bool_]) -> Array:
 
 
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:
-    """Eliminate nuisance parameters (the first rows): factor R, r with `|R step - r|`, and the map back.
+    """Eliminate the nuisance parameters. Return the factor (R, r) of the remaining least-squares
+    problem, `min |R step - r|`, and the map from its solution to the nuisance parameters.
 
     The nuisance parameters that belong to a step are `back[:, -1] - back[:, :-1] @ step`.
     """
