@@ -224,7 +224,7 @@ def weigh(
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict(weighing.doubts)
     if UNITS_ASSUMED in run.notes:
-        verdict += Verdict((Reason.warning("force-unit-assumed"),))
+        verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
     if run.joints.effort_kind.is_torque and not (
         weighing.smoothed
