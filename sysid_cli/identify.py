@@ -119,7 +119,7 @@ def certify(
 
 @command(app, example="sysid verify certificate.json --data recordings")
 def verify(*, certificate: Path, data: Path | None = None) -> None:
-    """Verify a certificate, or the `proof.json` of an export.
+    """Verify the certificate of a result, or the `proof.json` of an export.
 
     The hashes of all files are compared, and all numbers are computed again from the data. Exit
     status 1 if a hash or a number differs. A successful verification shows that the numbers follow
@@ -193,9 +193,7 @@ def print_summary(
 
 
 def _print_predictions(title: str, runs: Mapping[str, Sequence[Prediction]]) -> None:
-    """Print the prediction errors of recordings; the key of each group precedes the names of its
-    recordings.
-    """
+    """Print the prediction errors of recordings; each line begins with the name of the group."""
     table = Table(title=title)
     for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
         table.add_column(column, justify="left" if column == "joint" else "right")

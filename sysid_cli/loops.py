@@ -36,7 +36,7 @@ def check(
     parameters are identifiable.
 
     Args:
-        robot: Loops file (YAML), or a reference robot with loops: own-leg.
+        robot: YAML file of the kinematic loops, or the included robot own-leg.
         urdf: URDF, if the loops file names none.
         html_path: Report file (HTML).
         samples: Number of random postures.

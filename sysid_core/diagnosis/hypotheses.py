@@ -47,7 +47,7 @@ _UNITS = {
 
 
 class Fault(Kind):
-    """Class of faults in recordings and descriptions."""
+    """Kind of fault of a recording or of a robot description."""
 
     NONE = "as declared"
     GRAVITY_COMPENSATED = "gravity-compensated efforts"

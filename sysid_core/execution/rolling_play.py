@@ -293,8 +293,8 @@ class RollingPlay(GoalPlay):
             self._goal = self._unsent
 
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Brake along the path from the current position of the robot, which still follows the
-        current goal.
+        """Brake along the path by a new goal, which begins at the current position; until it takes
+        effect, the robot follows the present goal.
         """
         if not self._told:
             self._u = min(where.u + where.rate * age, self._played.duration)

@@ -272,7 +272,7 @@ TEXTS: Mapping[str, Text] = {
         "Dead channel",
         "The effort of '{joint}' is constant at {value:.4g} while the joint moves: the channel is dead.",
         "Repair the channel and record again, or exclude the channel.",
-        "The measured effort of a moving joint varies. A constant value is not a measurement.",
+        "The effort of a moving joint varies; a constant value is not a measurement of it.",
         "recordings.md",
     ),
     "position-frozen": Text(
@@ -487,7 +487,7 @@ TEXTS: Mapping[str, Text] = {
     "estimate-not-finite": Text(
         "Non-finite numbers",
         "Some estimated values or standard deviations are not finite.",
-        "Check the recording (`sysid bag check`). Keep parameters that are not excited at fixed values (--fix).",
+        "Check the recording (`sysid bag check`). With --fix, fix the parameters that the motion does not excite.",
         "The data contain NaN, or they do not determine some of the parameters.",
         "identify.md",
     ),
@@ -528,7 +528,7 @@ TEXTS: Mapping[str, Text] = {
         "The unexplained variance of the fit is {left:.2g%}, compared with {urdf:.2g%} for the masses of the URDF and"
         " {free:.2g%} for unconstrained masses: constraints, fixed parameters or outliers distort the fit.",
         "Check the residuals for outliers. Omit --fix, or use a weaker prior or another method.",
-        "The fitted model explains less of the efforts than the masses of the URDF or unconstrained masses do.",
+        "The fitted model explains less of the efforts than the inertial parameters of the URDF do, or than a fit without physical constraints does.",
         "identify.md",
     ),
     "spread-unknown": Text(
@@ -725,8 +725,8 @@ TEXTS: Mapping[str, Text] = {
     "bias-wanders": Text(
         "Unexplained wrench",
         "The sensor bias drifts, or differs from the tared bias, by more than usual (probability {probability:.1f%}).",
-        "Tare again. Check for a hum near a multiple of the sampling rate, for cables that pull, and for contact. The"
-        " stated standard deviations allow for this bias.",
+        "Tare again. Check for electrical interference or vibration with a frequency near a multiple of the sampling rate,"
+        " for cables that pull, and for contact. The stated standard deviations allow for this bias.",
         "The measured forces and torques drift. Neither the load nor the motion explains this drift.",
         "payload_identification.md",
     ),

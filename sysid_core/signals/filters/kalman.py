@@ -112,8 +112,8 @@ class NoiseLevels:
 
     Attributes:
         measurement_sd: Standard deviation of a sample [unit].
-        density: Spectral density of the white noise that drives the highest derivative:
-            jerk for positions [rad²/s⁵], second derivative for efforts and wrenches [unit²/s³].
+        density: Spectral density of the derivative that is modelled as white noise: the jerk of
+            positions [rad²/s⁵], the second derivative of efforts and wrenches [unit²/s³].
         rate_sd: Standard deviation of a measured rate [unit/s]; None if rates are not measured.
     """
 
