@@ -119,6 +119,13 @@ public:
     motion_ = std::make_unique<GuardedMotion>(
       limits_.acceleration, deviation, executor,
       wrench.empty() ? 0.0 : node->get_parameter("wrench_timeout").as_double());
+    commands_.clear();
+    for (const auto & kind : kinds_) {
+      commands_.push_back(
+        kind == hardware_interface::HW_IF_POSITION   ? motion_->q()
+        : kind == hardware_interface::HW_IF_VELOCITY ? motion_->v()
+                                                     : motion_->a());
+    }
     q_.assign(n, 0.0);
     held_ = std::make_unique<std::atomic<double>[]>(n);
     heartbeat_in_ = node->create_subscription<std_msgs::msg::Empty>(
@@ -237,27 +244,26 @@ private:
   bool write() noexcept
   {
     bool written = true;
-    const std::size_t n = q_.size();
-    for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      const double * values = kinds_[k] == hardware_interface::HW_IF_POSITION   ? motion_->q()
-                              : kinds_[k] == hardware_interface::HW_IF_VELOCITY ? motion_->v()
-                                                                                : motion_->a();
-      for (std::size_t j = 0; j < n; ++j) {
-        written = command_interfaces_[k * n + j].set_value(values[j]) && written;
+    auto command = command_interfaces_.begin();
+    for (const double * values : commands_) {
+      for (std::size_t j = 0; j < q_.size(); ++j) {
+        written = (command++)->set_value(values[j]) && written;
       }
     }
     return written;
   }
 
+  /// Publish the state to the ordinary thread, without fences: its reports need no common instant.
   void tell(const rclcpp::Time & time) noexcept
   {
-    time_ns_ = time.nanoseconds();
-    place_ = motion_->place() - (path_ != nullptr ? path_->origin() : 0.0);
+    constexpr auto order = std::memory_order_relaxed;
+    time_ns_.store(time.nanoseconds(), order);
+    place_.store(motion_->place() - (path_ != nullptr ? path_->origin() : 0.0), order);
     for (std::size_t j = 0; j < q_.size(); ++j) {
-      held_[j] = motion_->q()[j];
+      held_[j].store(motion_->q()[j], order);
     }
-    doing_ = motion_->doing();
-    fault_ = motion_->fault();
+    fault_.store(motion_->fault(), order);
+    doing_.store(motion_->doing(), std::memory_order_release);
   }
 
   /// Check a trajectory with the approach from the held position, and store it for `~/play`.
@@ -396,6 +402,7 @@ private:
   double start_tolerance_ = 0.0;
   std::unique_ptr<GuardedMotion> motion_;
   std::vector<double> q_;
+  std::vector<const double *> commands_;  // values of each kind, in the motion
   std::unique_ptr<std::atomic<double>[]> held_;
   std::atomic<std::uint32_t> executor_{0}, wrench_{0}, begun_{0};
   std::atomic<double> place_{0.0};

@@ -105,7 +105,6 @@ public:
     q_.assign(n, 0.0);
     v_.assign(n, 0.0);
     tau_.assign(n, 0.0);
-    wanted_q_ = wanted_v_ = wanted_a_ = tau_;
     const auto latched = rclcpp::QoS(1).transient_local();
     parameters_in_ = node->create_subscription<InertialEstimate>(
       "~/parameters", latched, [this](const InertialEstimate & message) { offer(message); });
@@ -163,14 +162,11 @@ public:
       }
     }
     const std::size_t n = q_.size();
-    bool referred = is_in_chained_mode();
-    for (std::size_t j = 0; j < n; ++j) {
-      wanted_q_[j] = reference_interfaces_[3 * j];
-      wanted_v_[j] = reference_interfaces_[3 * j + 1];
-      wanted_a_[j] = reference_interfaces_[3 * j + 2];
-      referred = referred && std::isfinite(wanted_q_[j] + wanted_v_[j] + wanted_a_[j]);
-    }
-    const Reference reference{wanted_q_.data(), wanted_v_.data(), wanted_a_.data()};
+    const double * wanted = reference_interfaces_.data();
+    const Reference reference{wanted, wanted + n, wanted + 2 * n};
+    const bool referred =
+      is_in_chained_mode() &&
+      std::all_of(wanted, wanted + 3 * n, [](double x) { return std::isfinite(x); });
     if (
       !read() ||
       !law_->update(
@@ -190,14 +186,13 @@ protected:
     const auto & joints = model_->joint_names();
     reference_interfaces_.assign(3 * joints.size(), std::numeric_limits<double>::quiet_NaN());
     std::vector<hardware_interface::CommandInterface> out;
-    for (std::size_t j = 0; j < joints.size(); ++j) {
-      const std::array<const char *, 3> kinds{
-        hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
-        hardware_interface::HW_IF_ACCELERATION};
-      for (std::size_t k = 0; k < 3; ++k) {
+    for (const char * kind :
+         {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+          hardware_interface::HW_IF_ACCELERATION}) {
+      for (const auto & joint : joints) {
         out.emplace_back(
-          std::string(get_node()->get_name()), joints[j] + "/" + kinds[k],
-          &reference_interfaces_[3 * j + k]);
+          std::string(get_node()->get_name()), joint + "/" + kind,
+          &reference_interfaces_[out.size()]);
       }
     }
     return out;
@@ -335,7 +330,7 @@ private:
   std::unique_ptr<ExportedModel> model_;
   std::unique_ptr<TorqueLaw> law_;
   Mailbox<std::vector<double>> mailbox_;
-  std::vector<double> base_, q_, v_, tau_, wanted_q_, wanted_v_, wanted_a_;
+  std::vector<double> base_, q_, v_, tau_;
   InertialParameters payload_{};
   double gravity_factor_ = 0.0;
   std::optional<std::vector<double>> offered_;

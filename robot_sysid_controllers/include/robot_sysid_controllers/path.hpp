@@ -65,15 +65,13 @@ public:
       --k;
     }
     const double *from = point(k), *to = point(k + 1);
-    const double h = *to - *from, s = u - *from;
+    const double h = *to - *from, s = u - *from, r = 1.0 / h, r3 = 0.5 * r * r * r;
     for (std::size_t j = 1; j <= n_; ++j) {
       const double q0 = from[j], v0 = from[n_ + j], a0 = from[2 * n_ + j];
       const double d = to[j] - q0, v1 = to[n_ + j], a1 = to[2 * n_ + j];
-      const double c3 = (20 * d - (8 * v1 + 12 * v0) * h - (3 * a0 - a1) * h * h) / (2 * h * h * h);
-      const double c4 =
-        (-30 * d + (14 * v1 + 16 * v0) * h + (3 * a0 - 2 * a1) * h * h) / (2 * h * h * h * h);
-      const double c5 =
-        (12 * d - 6 * (v1 + v0) * h + (a1 - a0) * h * h) / (2 * h * h * h * h * h);
+      const double c3 = r3 * (20 * d - h * (8 * v1 + 12 * v0 + h * (3 * a0 - a1)));
+      const double c4 = r3 * r * (-30 * d + h * (14 * v1 + 16 * v0 + h * (3 * a0 - 2 * a1)));
+      const double c5 = r3 * r * r * (12 * d - h * (6 * (v1 + v0) - h * (a1 - a0)));
       *q++ = q0 + s * (v0 + s * (0.5 * a0 + s * (c3 + s * (c4 + s * c5))));
       *dq++ = v0 + s * (a0 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)));
       *ddq++ = a0 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5));
