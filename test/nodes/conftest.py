@@ -27,7 +27,7 @@ from sysid_nodes.client import LiveClient, live_client, own_domain
 
 def say_logs(folder: Path) -> None:
     """Print the last words of each node."""
-    for path in sorted(folder.glob("*.log")):
+    for path in sorted(folder.rglob("logs/*.log")):
         print(f"--- {path.stem}", *path.read_text(errors="replace").splitlines()[-25:], sep="\n")
 
 
@@ -55,7 +55,7 @@ def start_nodes(
                 *below([s for s in specs if s.executable in own], tmp_path),
                 *below([s for s in specs if s.executable not in own], shared),
             ]
-            stack.callback(say_logs, tmp_path / "logs")  # shown where the test fails
+            stack.callback(say_logs, tmp_path)  # shown where the test fails
             nodes = stack.enter_context(running(specs, tmp_path / "logs", start=Forked))
             client = stack.enter_context(live_client(namespace))
             client.patience = patience()

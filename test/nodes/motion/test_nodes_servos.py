@@ -13,7 +13,15 @@ from std_msgs.msg import String
 
 from sysid_core.files import write_yaml
 from sysid_core.robot import load_robot
-from sysid_core.servos import load_servos, overall, read_recordings, replay
+from sysid_core.servos import (
+    JointServo,
+    ServoModel,
+    Term,
+    load_servos,
+    overall,
+    read_recordings,
+    replay,
+)
 from sysid_core.workflows import (
     ServoFiles,
     ServoPlanSettings,
@@ -95,10 +103,16 @@ def test_a_servo_arm_is_planned_for_moved_recorded_identified_and_simulated(
     model = load_servos(tmp_path / "live")
     (again,) = replay(model, [recording])
     missed, command = (overall([x], [1.0]) for x in (again.rms, again.command_rms))
-    assert missed < 0.1 * command, (missed, command)
+    # On a busy machine, commands reach robot and bag at different times: the truth misses as much.
+    truth = ServoModel(
+        model.robot,
+        tuple(JointServo(name, {Term(k): x for k, x in TRUE.items()}) for name in model.joints),
+    )
+    (best,) = replay(truth, [recording])
+    assert missed < max(0.1 * command, 1.1 * overall([best.rms], [1.0])), (missed, command)
     for servo in model.servos:
-        compliance = servo.values["compliance"]
-        assert abs(compliance - TRUE["compliance"]) < 0.1 * TRUE["compliance"], servo
+        off = abs(servo.values[Term.COMPLIANCE] - TRUE["compliance"])
+        assert off < max(0.1 * TRUE["compliance"], 3 * servo.deviations[Term.COMPLIANCE]), servo
 
     files = ServoFiles(recordings=(Path(bag),))
     urdf = str(tmp_path / "live" / "robot.urdf")
