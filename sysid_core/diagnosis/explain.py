@@ -130,7 +130,8 @@ def _log_within_limits(samples: Samples, gains_known: bool) -> float:
     model = samples.model
     lower, upper = model.position_limits
     limited = np.isfinite(upper - lower) & (upper > lower)
-    middle, half = 0.5 * (lower + upper)[limited], 0.5 * (upper - lower)[limited]
+    lower, upper = lower[limited], upper[limited]
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     q = samples.q[:, limited] - middle
     q = q - 2.0 * np.pi * np.round((q.max(axis=0) + q.min(axis=0)) / (4.0 * np.pi))
     velocity, effort = (
