@@ -539,20 +539,12 @@ def _rows(
 
     Units of force and torque replace those of the names.
     """
-    if unknown := [unit for unit in units if _short(unit) not in _FACTORS]:
-        raise SignalError(
-            f"The units {', '.join(unknown)} are not known.",
-            remedy="Give those of force and torque, such as --wrench-units 'N, N mm' or 'lbf, lbf in'.",
-        )
-    factors = np.repeat([_FACTORS[_short(unit)] for unit in units], len(names) // (len(units) or 1))
     if len(lengths := {len(stamps), *(len(table[name]) for name in names)}) > 1:
         raise SignalError(
             f"Time and {', '.join(names)} have different numbers of rows: {sorted(lengths)}.",
             remedy="Store columns of one rate together, and others in a table of their own.",
         )
-    factors = (
-        factors if len(units) == 2 else np.array([_FACTORS.get(_unit(name), 1.0) for name in names])
-    )
+    factors = _factors(names, units)
     values = factors * np.column_stack([np.asarray(table[name], float) for name in names])
     newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
     good = np.isfinite(values).all(axis=1) & (stamps > newest)
@@ -567,6 +559,23 @@ def _rows(
         " time.",
     )
     return values[good], stamps[good], notes if lost else ()
+
+
+def _factors(names: Sequence[str], units: Sequence[str]) -> Array:
+    """Factors to SI units of columns (n,), by the given units of force and torque, or else by the
+    columns' names.
+    """
+    if not units:
+        return np.array([_FACTORS.get(_unit(name), 1.0) for name in names])
+    unknown = [unit for unit in units if _short(unit) not in _FACTORS]
+    if unknown or len(units) != 2:
+        raise SignalError(
+            f"The units {', '.join(unknown)} are not known."
+            if unknown
+            else f"Two units are needed, not {len(units)}: those of force and torque.",
+            remedy="Give those of force and torque, such as --wrench-units 'N, N mm' or 'lbf, lbf in'.",
+        )
+    return np.repeat([_FACTORS[_short(unit)] for unit in units], len(names) // 2)
 
 
 def _not_held(values: Array) -> Array:

@@ -207,23 +207,23 @@ def saturated(wrench: Array, ranges: Sequence[float | None] = (None,) * 6) -> ND
             while others go on. At rest, a coarse sensor repeats its readings on all axes.
     """
     out = np.zeros(wrench.shape, dtype=bool)
-    steps = np.array(
-        [np.min(np.diff(np.unique(axis[np.isfinite(axis)])), initial=np.inf) for axis in wrench.T]
-    )
+    distinct = [np.unique(axis[np.isfinite(axis)]) for axis in wrench.T]
+    steps = np.array([np.min(np.diff(values), initial=np.inf) for values in distinct])
     for j, full_scale in enumerate(ranges):
         if full_scale is not None:
             out[:, j] = np.abs(wrench[:, j]) >= 0.999 * full_scale
             continue
-        for run in _runs_at_the_extremes(wrench[:, j], steps[j]):
+        for run in _runs_at_the_extremes(wrench[:, j], distinct[j], steps[j]):
             # Its quartiles, because a rest begins and ends in motion.
             low, high = np.percentile(wrench[run], (25.0, 75.0), axis=0)
             out[run, j] = np.any(high - low > _STILL * steps)
     return out
 
 
-def _runs_at_the_extremes(values: Array, quantum: float) -> Iterator[slice]:
-    """Long runs of samples (K,) at the signal's own extremes that cut off a peak."""
-    distinct = np.unique(values[np.isfinite(values)])
+def _runs_at_the_extremes(values: Array, distinct: Array, quantum: float) -> Iterator[slice]:
+    """Long runs of samples (K,) at the signal's own extremes that cut off a peak; of its distinct
+    values in ascending order, and the smallest step between them.
+    """
     if len(distinct) < _FEW_DISTINCT:
         return
     for extreme in distinct[[0, -1]]:

@@ -200,6 +200,8 @@ def test_units_of_the_wrench_are_converted_from_names_or_settings(
     assert UNITS_ASSUMED in read_wrench_table(tmp_path / "plain.npz")[0].notes
     with pytest.raises(SignalError, match="stone"):
         read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=("stone", torque)))
+    with pytest.raises(SignalError, match="Two units"):
+        read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=(force,)))
 
 
 @pytest.mark.parametrize("kind", [RotationFormat.RPY, RotationFormat.ROTVEC])
