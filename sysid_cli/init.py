@@ -234,8 +234,8 @@ def _drives(kind: str, n: int) -> list[str]:
         return []
     return [
         "drives:",
-        "  # Joint torque per motor current [N m/A], reflected through the gear, one for each"
-        " joint.",
+        "  # Joint torque per motor current [N m/A], including the gear ratio; one value for"
+        " each joint.",
         f"  gain: [{', '.join([_OPEN] * n)}]",
         f"  source: {_OPEN}",
     ]

@@ -36,7 +36,7 @@ def check(
     parameters are identifiable.
 
     Args:
-        robot: YAML file of the kinematic loops, or the included robot own-leg.
+        robot: YAML file of the kinematic loops, or `own-leg` for the included example robot.
         urdf: URDF, if the loops file names none.
         html_path: Report file (HTML).
         samples: Number of random postures.

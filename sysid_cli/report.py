@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid report` compares results, and lists their reports."""
+"""`sysid report` compares results, and lists the reports in a folder."""
 
 from __future__ import annotations
 

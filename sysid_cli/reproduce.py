@@ -27,7 +27,7 @@ def stanford(
     seed: Annotated[int, typer.Option(min=0)] = 1992,
     motions: Annotated[int, typer.Option(min=1, max=10_000)] = 200,
 ) -> None:
-    """Repeat tables I and II of Lin: sequential identification of the Stanford arm.
+    """Reproduce tables I and II of Lin 1992: sequential identification of the Stanford arm.
 
     Args:
         seed: Seed of the motions for the final check.
@@ -47,7 +47,7 @@ def identifiability(
     json_path: JsonPathOption = "",
     seed: Annotated[int, typer.Option(min=0)] = 2023,
 ) -> None:
-    """Repeat tables 2, 4 and 5 of Wensing et al.: base parameters of PUMA 560, SCARA and Cheetah 3
+    """Reproduce tables 2, 4 and 5 of Wensing et al.: base parameters of PUMA 560, SCARA and Cheetah 3
     leg.
 
     Args:
@@ -64,7 +64,7 @@ def identifiability(
 
 @command(reproduce, example="sysid reproduce cheetah3 --html results/cheetah3.html")
 def cheetah3(*, html_path: _Html = Path("cheetah3.html"), json_path: JsonPathOption = "") -> None:
-    """Repeat table 6 of Wensing et al.: a leg identified with free or locked torso, tested in a
+    """Reproduce table 6 of Wensing et al.: a leg identified with free or locked torso, tested in a
     gallop.
     """
     from sysid_studies import cheetah3_study
@@ -122,11 +122,11 @@ def constrained(
     urdf: str = "",
     seeds: Annotated[int, typer.Option(min=1)] = 5,
 ) -> None:
-    """Repeat tables I to IV of Zhang et al.: identification, prediction and tracking control of a
+    """Reproduce tables I to IV of Zhang et al.: identification, prediction and tracking control of a
     leg.
 
     Args:
-        loops: Loops file of another mechanism, such as Digit's left leg.
+        loops: Loops file of a mechanism other than the default one, such as Digit's left leg.
         urdf: URDF of this mechanism, if the loops file names none.
         seeds: Number of simulated robots.
     """

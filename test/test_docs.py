@@ -184,7 +184,9 @@ README = re.findall(
 )
 
 
-@pytest.mark.parametrize(("block", "says"), list(zip(README, ("1.2", "pass", "43 of 70"), strict=True)))
+@pytest.mark.parametrize(
+    ("block", "says"), list(zip(README, ("1.2", "pass", "43 of 70"), strict=True))
+)
 def test_a_program_of_the_readme_runs(
     block: str,
     says: str,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan check`, `show` and `validation` check and show existing motions, and plan a second
-one.
+"""`sysid plan check` checks an existing motion, `show` displays it, and `validation` plans a second
+motion for the validation of the identified model.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from sysid_core.planning import MotionLimits, Trajectory
     from sysid_core.robot import RobotModel
 
-OWN_LIMITS = "The limits are the stricter ones of the description and of the plan."
-ALL_LIMITS = "The limits are the strictest ones of the file, the plan and the description."
+OWN_LIMITS = "For each joint, the stricter of the limits in the URDF and in the plan applies."
+ALL_LIMITS = (
+    "For each joint, the strictest of the limits in the file, the plan and the URDF applies."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,10 @@ RobotArgument = Annotated[
     str, typer.Argument(help="URDF file, or the name of a robot, such as puma560 or ur5.")
 ]
 LoopsArgument = Annotated[
-    str, typer.Argument(help="YAML file of the kinematic loops, or the included robot own-leg.")
+    str,
+    typer.Argument(
+        help="YAML file of the kinematic loops, or `own-leg` for the included example robot."
+    ),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for trajectory, result and report.")]
 # Shares of the search: random motions are drawn; the end can be foreseen.

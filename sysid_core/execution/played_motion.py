@@ -246,7 +246,7 @@ def piece_of(
     A controller sets its own time to the clock when it accepts a goal, and then runs it at the
     speed scaling `r`. A goal that arrives `dt` late therefore begins with a step of `(1 - r) dt
     |v|`, or of `r dt |v|` if it is started on arrival; only at rest there is no step. Therefore
-    each goal starts while the robot is at rest, so that its delay has no effect.
+    each goal starts while the robot is at rest, so that a late start of the goal has no effect.
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.

@@ -38,7 +38,7 @@ class ReadTree:
         return self._coulomb
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques along a motion, shapes (K, n) to (K, n) [N m], with a discontinuous
+        """Return the torques along a motion [N m], shape (K, n) as the arguments, with a discontinuous
         sign of dry friction as in simulators.
         """
         return self.smooth_torques(q, v, a) + self._coulomb * np.sign(v)

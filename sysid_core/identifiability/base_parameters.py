@@ -55,8 +55,9 @@ class BaseParameters:
     r"""Selection of b base parameters from p parameters: `pi_b = R @ pi` and `Y = Y_b @ R`.
 
     Each base parameter stands for one of the full parameters plus a combination of dependent
-    ones (Zhang et al. 2024, eqs. (15), (16), (17): `R = P_b^T + K_d P_d^T` with the selections P_b and
-    P_d of independent and dependent parameters and the regrouping K_d). Hence
+    ones (Zhang et al. 2024, eqs. (15), (16), (17): `R = P_b^T + K_d P_d^T` with the selection
+    matrices P_b and P_d of independent and dependent parameters and the regrouping matrix K_d).
+    Hence
     `R[:, independent]` is the identity.
 
     Attributes:

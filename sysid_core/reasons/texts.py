@@ -216,7 +216,7 @@ TEXTS: Mapping[str, Text] = {
         + _EVIDENCE,
         "Check whether a tool or payload is attached that the URDF does not contain. If it is not added to the URDF, the"
         " identified parameters of the last link include it.",
-        "A URDF describes one tool configuration. Tools and payloads of a robot are often exchanged.",
+        "A URDF describes one tool configuration. Tools and payloads of a robot are changed often, so that this cause is likely a priori.",
     ),
     "load-surplus": Text(
         "Tool or payload missing on the robot",
@@ -224,7 +224,7 @@ TEXTS: Mapping[str, Text] = {
         + _EVIDENCE,
         "If the URDF contains a tool that is not attached, remove it from the URDF. If the controller"
         " subtracts its configured payload, set that payload to zero and record again.",
-        "A URDF describes one tool configuration. Tools and payloads of a robot are often exchanged.",
+        "A URDF describes one tool configuration. Tools and payloads of a robot are changed often, so that this cause is likely a priori.",
     ),
     "no-model": Text(
         "Efforts unrelated to the motion",
@@ -537,16 +537,16 @@ TEXTS: Mapping[str, Text] = {
     ),
     "spread-large": Text(
         "Too little motion",
-        "The recordings are too short, or excite too little, to predict other motions. If one sixth of the recordings is left out of the fit, the predicted"
-        " torques of typical motions change by {spread:.2g} times the residual ({relative:.2g%} of the efforts), most at {worst}.",
+        "The recordings are too short, or excite too little, to predict other motions. If each sixth of the recordings in turn is left out of the fit, the"
+        " predicted torques of typical motions change by {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts), most at {worst}.",
         "Record longer or more exciting motion (`sysid plan`), and validate the model on other motions (--validate).",
         "The identified model may predict other motions poorly.",
         "motions.md",
     ),
     "spread-small": Text(
         "Prediction of other motions",
-        "If one sixth of the recordings is left out of the fit, the predicted torques of typical motions change by"
-        " {spread:.2g} times the residual ({relative:.2g%} of the efforts).",
+        "If each sixth of the recordings in turn is left out of the fit, the predicted torques of typical motions change by"
+        " {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts).",
     ),
     "unseen-missing": Text(
         "No held-out recording",
@@ -665,7 +665,7 @@ TEXTS: Mapping[str, Text] = {
         " --rotation; (2) tare before you grasp the object; (3) tilt the sensor through more postures.",
         "The compared hypotheses are: wrong sign, axes or rotation of the sensor; inverted orientations; a sensor that was zeroed while it carried a part of"
         " the load; and a load that the controller compensates. They are compared by their marginal likelihood. The mass is ambiguous if a hypothesis with"
-        " another mass is less than 20 times less likely than the best one. The standard deviation covers the masses of all these hypotheses.",
+        " another mass is less than 20 times less likely than the best one. The standard deviation includes the spread of the mass between these hypotheses.",
         "payload_identification.md",
     ),
     "wrench-misdescribed": Text(
@@ -793,7 +793,7 @@ TEXTS: Mapping[str, Text] = {
     "masses-disagree": Text(
         "Masses from torques and from the sensor",
         "According to the joint torques, '{link}' carries {mass:.2g} ± {sd:.1g} kg, {ratio:.2g} times the mass measured by the force-torque sensor.",
-        "Check whether the wrench is in kgf (9.8 times), lbf (4.4) or gram-force (0.0098) instead of N. Check whether a"
+        "Check whether the wrench is in kgf (1 kgf = 9.81 N), lbf (4.45 N) or gram-force (0.00981 N) instead of N. Check whether a"
         " tool that was tared is missing in the URDF.",
         "Joint torques and force-torque sensor disagree about the load by more than errors of the URDF can explain.",
         "payload_identification.md",
@@ -926,7 +926,7 @@ TEXTS: Mapping[str, Text] = {
         "Masses that do not explain the servos' deflections",
         "On held-out parts of the recording, other masses of the links would reduce the prediction errors to {value:.0%} of those with the masses in the URDF.",
         "Check that the URDF describes this robot with its tool, and that the masses are correct.",
-        "The ratios of the masses in the URDF are wrong; a common factor of all masses would change only the stiffness of the servos. Possible causes are the"
+        "The ratios of the link masses in the URDF are wrong. (A common factor of all masses cannot be seen: it would change only the estimated stiffness of the servos.) Possible causes are the"
         " URDF of another robot, a wrong mass of a link, or a load that the URDF lacks.",
         "tutorials/lerobot_arm.md",
     ),

@@ -116,7 +116,7 @@ class _RotorsFile(FileSchema):
 
 
 def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
-    """Return the rotors by joint index of pinocchio, with their axes.
+    """Return the rotors and their axes, keyed by the joint index of pinocchio.
 
     Raises:
         ModelError: The joint of a rotor is unknown, has several degrees of freedom or has two

@@ -171,7 +171,7 @@ class ServoColumns:
 
     @classmethod
     def recognised(cls, names: Mapping[str, Array]) -> ServoColumns:
-        """Recognise columns by a word for commands or positions before or after the joint's name.
+        """Recognise the columns of commands and positions by a keyword before or after the joint's name.
 
         Args:
             names: Names of the columns; the values of shape (K,) are not used.

@@ -57,7 +57,7 @@ class ServoFiles:
         return self._read(self.recordings, _names(self.motions))
 
     def read_others(self, paths: tuple[Path, ...]) -> tuple[ServoRecording, ...]:
-        """Read all motions of other files with the same format."""
+        """Read all motions of further files, in the format of the first file."""
         return self._read(paths, ())
 
     def _read(

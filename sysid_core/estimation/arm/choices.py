@@ -120,8 +120,8 @@ def choose_differentiation(
 
 
 def held_out_error(equations: ArmEquations) -> float:
-    """Return the relative error of the predicted efforts on held-out blocks, for the settings of
-    the equations.
+    """Return the relative error of the efforts that are predicted on held-out blocks, if the
+    equations are built with the present settings.
     """
     return _root(held_out_blocks(equations))
 

@@ -66,7 +66,7 @@ class Weights:
     changes: tuple[float, ...] = ()
 
     def scores(self, residual: Array) -> Array:
-        """Return the weighted residuals `psi_k`, (K, n) to (K, n)."""
+        """Return the weighted residuals `psi_k`; argument and result have shape (K, n)."""
         return residual * (self.of_joints if self.of_samples is None else self.of_samples)
 
     def normal(

@@ -33,7 +33,7 @@ class DrivingAxisChain:
         d: Offset along axis i at q = 0 (d'), shape (n,) [m].
         beta: Angle from axis i - 1 to axis i about x of E_{i-1}, shape (n,) [rad].
         theta: Angle about axis i at q = 0 (theta'), shape (n,) [rad].
-        X_WE0: Pose of the base frame E_0 in the robot's base, shape (4, 4).
+        X_WE0: Pose of the first frame E_0 of the chain in the robot's base frame, shape (4, 4).
         X_EJ: Pose of the model's joint frame in E_i, shape (n, 4, 4).
         gravity: Gravity in E_0, shape (3,) [m/s^2].
     """

@@ -33,7 +33,7 @@ def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
 
 
 def slowed(trajectory: Trajectory, pace: float, rate_hz: float) -> Trajectory:
-    """Return the path at another speed: velocities times `pace`, accelerations times its square."""
+    """Return the path at another speed: velocities times `pace`, accelerations times `pace`^2."""
     path = scipy.interpolate.BPoly.from_derivatives(
         trajectory.time, np.stack([trajectory.q, trajectory.v, trajectory.a], axis=1)
     )

@@ -123,7 +123,7 @@ class JointDrive:
         I_a: Inertia of the drive, seen at the joint [kg m^2].
         beta: Constant offset of the torque [N m].
         gear_ratio: Turns of the motor per turn of the joint [-].
-        torque_limit: Largest torque of the drive at the joint [N m].
+        torque_limit: Largest torque of the drive, on the joint side of the gear [N m].
     """
 
     F_c: float = 0.0

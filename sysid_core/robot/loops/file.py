@@ -52,7 +52,7 @@ _FILE = FileKind(
 
 @dataclass(frozen=True)
 class MimicJoint:
-    """Joint with a `<mimic>` element in the URDF, resolved to the joint that is driven."""
+    """Joint with a `<mimic>` element in the URDF, resolved to the joint that it finally follows."""
 
     joint: str
     leader: str
