@@ -128,7 +128,7 @@ def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None)
 
 def _print_result(result: ServoIdentification) -> None:
 
-    from sysid_core.servos import TERMS, joined
+    from sysid_core.servos import TERMS
 
     rows: list[tuple[str, ...]] = []
     for joint in result.joints:
@@ -148,8 +148,9 @@ def _print_result(result: ServoIdentification) -> None:
         )
     for note in result.notes:
         remark("note:", note)
-    for finding in joined(result.findings):
-        remark("failed:" if finding.reason.fails else "warning:", finding.sentence, to=errors)
+    for reason in result.verdict.notable:
+        failed = reason in result.verdict.failures
+        remark("failed:" if failed else "warning:", reason.advice, to=errors)
 
 
 def _print_replays(joints: tuple[str, ...], replays: tuple[Replay, ...]) -> None:

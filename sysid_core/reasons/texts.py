@@ -937,6 +937,10 @@ TEXTS: Mapping[str, Text] = {
         "Without measured torques, the URDF of another robot can explain the motion equally well, with another stiffness of the servos.",
         "tutorials/lerobot_arm.md",
     ),
+    "servo-conventions": Text(
+        "Consistent servo recordings",
+        "Order, signs, units and zeros of the commands and positions are consistent with the motion, and with gravity where it loads a joint.",
+    ),
     "servo-untold": Text(
         "Unchecked conventions",
         "The gravity torque on {joint} is too small to check these conventions: {other}.",

@@ -3,7 +3,6 @@
 
 from sysid_core.servos.columns import ServoColumns
 from sysid_core.servos.doors import read_recordings
-from sysid_core.servos.examine import joined
 from sysid_core.servos.identify import ServoIdentification, identify_servos
 from sysid_core.servos.mjcf import replay_in_mujoco, servo_mjcf, servo_plant
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
@@ -21,7 +20,6 @@ __all__ = [
     "ServoRecording",
     "Term",
     "identify_servos",
-    "joined",
     "load_servos",
     "match_joints",
     "overall",

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.reasons import Outcome
+from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree
-from sysid_core.servos.examine import GRAVITY, Finding, ServoReason, examine, examine_fit
+from sysid_core.servos.examine import GRAVITY, Finding, ServoReason, examine, examine_fit, joined
 from sysid_core.servos.fit import (
     BLOCK,
     COMMON,
@@ -120,13 +120,15 @@ class ServoIdentification:
         return self.outcome is not Outcome.FAIL
 
     @property
+    def verdict(self) -> Verdict:
+        """Verdict whose reasons are the findings; without findings, it passes."""
+        reasons = tuple(finding.as_reason for finding in joined(self.findings))
+        return Verdict(reasons or (Reason.held("servo-conventions"),))
+
+    @property
     def outcome(self) -> Outcome:
-        """Outcome: fail if any finding is a failure; if none is, warn if there are findings, and
-        pass if there are none.
-        """
-        if any(finding.reason.fails for finding in self.findings):
-            return Outcome.FAIL
-        return Outcome.WARN if self.findings else Outcome.PASS
+        """Outcome of the verdict: pass, warn or fail."""
+        return self.verdict.outcome
 
 
 def identify_servos(

@@ -12,10 +12,9 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.identifiability import servo_scales
 from sysid_core.report import Figure, Report, moving_robot, thinned
-from sysid_core.robot import hold_joints
+from sysid_core.robot import RobotModel, hold_joints
 from sysid_core.servos.bodies import Array
-from sysid_core.servos.examine import joined
-from sysid_core.servos.identify import ServoIdentification
+from sysid_core.servos.identify import JointResult, ServoIdentification
 from sysid_core.servos.model import TERMS, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording, match_joints
 
@@ -100,12 +99,16 @@ def servo_report(
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
     held = overall([np.array([j.held_out for j in result.joints])], [1.0])
     command = overall([np.array([j.baseline for j in result.joints])], [1.0])
-    report.headline(
-        result.outcome,
+    usable = [
+        "Simulate other motions (`sysid servos simulate`).",
+        "Export the model (`sysid servos export`).",
+    ]
+    report.judged(
+        result.verdict,
         f"The simulated positions in held-out blocks of time have an RMS error of {held * 1e3:.1f} mrad"
         f" (the commanded positions: {command * 1e3:.1f} mrad).",
         asked="motion of the robot for given position commands",
-        next_steps=[f.sentence for f in joined(result.findings)],
+        next_steps=usable if result.fit_for_use else (),
     )
     report.heading("Error by joint")
     report.table(
@@ -127,7 +130,14 @@ def servo_report(
     robot, joints = result.model.robot, result.model.joints
     bodies = robot if joints == robot.joint_names else hold_joints(robot, joints=joints)
     report.paragraph(" ".join(servo_scales(bodies).sentences))
-    for joint in result.joints:
+    _draw_servos(report, result.joints)
+    _draw_replays(report, bodies, replays)
+    return report.save(path)
+
+
+def _draw_servos(report: Report, servos: Iterable[JointResult]) -> None:
+    """Add a table of the parameters of each servo."""
+    for joint in servos:
         report.heading(joint.servo.joint, 3)
         rows: list[tuple[str, str, str]] = []
         for term in joint.servo.values:
@@ -140,6 +150,10 @@ def servo_report(
             if np.isfinite(stop):
                 rows.append((f"{name} mechanical stop", f"{stop:.4g}", "rad"))
         report.table(("term", "value", "unit"), rows)
+
+
+def _draw_replays(report: Report, bodies: RobotModel, replays: Sequence[Replay]) -> None:
+    """Add an animation of the motion with the largest range, and the positions in each motion."""
     if replays:
         widest = max(replays, key=lambda item: float(np.ptp(item.recording.q, axis=0).sum()))
         r, q = widest.recording, widest.q
@@ -162,4 +176,3 @@ def servo_report(
             f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f}"
             " mrad.",
         )
-    return report.save(path)

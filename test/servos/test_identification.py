@@ -293,8 +293,7 @@ def test_a_real_so101_is_replayed_from_ordinary_motion(shared_data: Path) -> Non
 
 
 def test_conventions_that_gravity_does_not_check_are_shown_once_for_all_joints() -> None:
-    from sysid_core.servos import joined
-    from sysid_core.servos.examine import Finding, ServoReason
+    from sysid_core.servos.examine import Finding, ServoReason, joined
 
     dead = Finding(ServoReason.DEAD, "roll", 0.3)
     told = [Finding(ServoReason.UNTOLD, j, 1.0, "zero") for j in ("lift", "elbow")]
