@@ -66,7 +66,7 @@ class Caller:
         )
 
     def send_goal(self, kind: type, name: str, goal: Any) -> None:
-        """Send the goal of an action; `cancel` stops it, or prevents it from being sent."""
+        """Send the goal of an action; `cancel` stops it at any time, or prevents it from being sent."""
         client = self._clients.setdefault(name, None) or ActionClient(self._node, kind, name)
         self._clients[name] = client
         wanted = self._wanted = object()
@@ -80,6 +80,8 @@ class Caller:
                 self._say(f"{name} refused the goal: see its diagnostics.", False)
                 return
             self._goal = handle
+            if self._wanted is not wanted:  # cancelled while it was on its way
+                handle.cancel_goal_async()
             self._say("accepted: all checks are made before the robot moves", True)
             self._waiting.append((handle.get_result_async(), finished))
 

@@ -47,7 +47,8 @@ class SetPointLimits:
 
     The distance of a set point from the extrapolated reference is limited by the motion that the
     feedback can cause in the meantime: `step + a dt^2 / 2` in position, `w step + a dt` in
-    velocity.
+    velocity. The distance from the robot is limited to the one at which the feedback drives the
+    robot at its velocity limit, `2 v_max / w`: a reference cannot run away from the robot.
 
     Attributes:
         joint_names: Names of the n_a actuated joints.
@@ -83,7 +84,7 @@ class SetPointLimits:
             q: Positions of the set point, shape (n_a,) [rad or m].
             v: Velocities of the set point, shape (n_a,) [rad/s or m/s].
             a: Accelerations of the set point, shape (n_a,) [rad/s^2 or m/s^2].
-            near: Positions and velocities of the reference and of the measured state, shape (n_a,)
+            near: Positions and velocities of the measured state and of the reference, shape (n_a,)
                 each; the set point must continue from one of them.
             dt: Time since the previous set point [s]; 0: none is followed.
 
@@ -125,12 +126,13 @@ class SetPointLimits:
             )
         far = [float(np.max(np.abs(q - q_0))) for q_0, _ in near]
         faster = [float(np.max(np.abs(v - v_0))) for _, v_0 in near]
-        if min(far) > self.step + 0.5 * self.acceleration * dt**2:
+        runs_away = np.any(np.abs(q - near[0][0]) > 2.0 * self.velocity / self.bandwidth)
+        if runs_away or min(far) > self.step + 0.5 * self.acceleration * dt**2:
             raise SetPointError(
                 SetPointFault.STEP,
-                f"A set point is {min(far):.3g} rad away from the reference and from the robot.",
+                f"A set point is {far[0]:.3g} rad away from the robot.",
                 remedy=_GO_ON,
-                distance=min(far),
+                distance=far[0],
             )
         if min(faster) > self.bandwidth * self.step + self.acceleration * dt:
             raise SetPointError(

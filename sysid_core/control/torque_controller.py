@@ -71,8 +71,10 @@ class TorqueController:
         timing: Time constants and timeouts.
         drive_inertia: Known drive inertias in addition to those of the chain, for the gains [kg
             m^2].
-        feedback_limit: Largest acceleration due to the tracking error [rad/s^2], so that the robot
-            returns smoothly to the reference after a stall.
+        feedback_limit: Largest acceleration due to the tracking error, beyond the one that cancels
+            the acceleration of the reference [rad/s^2], so that the robot returns smoothly to the
+            reference after a stall. The feedback never drives a joint faster than its velocity
+            limit.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class TorqueController:
         self.feedback_limit = feedback_limit
         self.timing = timing or ControllerTiming()
         self.limits = chain.torque_limits
+        self._fastest = chain.model.velocity_limits[chain.actuated_columns]
         self.state = ControllerState.IDLE
         self.saturated = np.zeros(chain.n_actuated, dtype=bool)
         self._set_point: tuple[float, Array, Array, Array] | None = None
@@ -140,7 +143,7 @@ class TorqueController:
             t: Time of the set point [s].
 
         Returns:
-            Reference and measured state, as far as available, and the time since the followed set
+            Measured state and reference, as far as available, and the time since the followed set
             point [s]; 0: no set point is followed.
         """
         near = [] if self._measured is None else [self._measured[1:]]
@@ -233,9 +236,7 @@ class TorqueController:
         u = self._feedforward(t, *reference)
         while not np.all(np.isfinite(u)) and self._fall_back():
             u = self._feedforward(t, *reference)
-        w = self.bandwidth
-        wanted = w * w * (q_d - q) + 2.0 * w * (v_d - v)
-        u = u + self._inertia @ np.clip(wanted, -self.feedback_limit, self.feedback_limit)
+        u = u + self._inertia @ self._feedback(q_d - q, v_d, v, reference[2])
         if not np.all(np.isfinite(u)):  # a clip would let NaN pass
             raise SignalError(
                 "The computed efforts are not finite: no effort is commanded.",
@@ -244,6 +245,13 @@ class TorqueController:
         out = np.clip(u, -self.limits, self.limits)
         self.saturated = out != u
         return np.asarray(out)
+
+    def _feedback(self, error: Array, v_d: Array, v: Array, a_d: Array) -> Array:
+        """Acceleration `w^2 e + 2 w (v_d - v)` due to a position error, (n_a,), within the limits."""
+        w, largest = self.bandwidth, self.feedback_limit
+        speed = np.clip(v_d + 0.5 * w * error, -self._fastest, self._fastest)
+        low, high = -largest - np.maximum(a_d, 0.0), largest - np.minimum(a_d, 0.0)
+        return np.asarray(np.clip(2.0 * w * (speed - v), low, high))
 
     def _feedforward(self, t: float, q_d: Array, v_d: Array, a_d: Array) -> Array:
         """Feedforward torque along the reference; that of closed loops is cached, because it is

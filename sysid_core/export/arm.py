@@ -16,6 +16,7 @@ from sysid_core.estimation.loaded_arm import with_load
 from sysid_core.export.files import (
     Loss,
     largest_differences,
+    losses_of,
     reader_of,
     require_target,
     write_target,
@@ -127,6 +128,16 @@ class ExportedTarget:
         """True if the torques of the file equal those of the model."""
         return max(self.differences.values()) <= self.tolerance
 
+    def stated(self) -> dict[str, object]:
+        """Return the numbers of proof.json."""
+        return {
+            "target": self.target.value,
+            "tolerance": self.tolerance,
+            "largest_difference": dict(self.differences),
+            "errors": self.error.to_dict(),
+            "losses": [loss.to_dict() for loss in self.losses],
+        }
+
 
 @contextmanager
 def _all_or_none(out: Path) -> Iterator[Path]:
@@ -197,21 +208,11 @@ def export_arm(
                 remarks=remarks_on(result.identification),
                 stays=out,
             )
-            file = written.files[0]
-            differences, tolerance, error = judge_file(result, target, file)
-            stays = out / file.relative_to(hidden)
-            one = ExportedTarget(target, stays, error, differences, tolerance, written.losses)
-            made.append(one)
-            proofs.append(
-                {
-                    "target": target.value,
-                    "files": [hashed(path, hidden) for path in written.files],
-                    "tolerance": tolerance,
-                    "largest_difference": differences,
-                    "errors": error.to_dict(),
-                    "losses": [loss.to_dict() for loss in one.losses],
-                }
-            )
+            one = judge_file(result, target, written.files[0])
+            stays = out / one.file.relative_to(hidden)
+            made.append(replace(one, file=stays, losses=written.losses))
+            files = [hashed(path, hidden) for path in written.files]
+            proofs.append(made[-1].stated() | {"files": files})
         carried = result.carried
         more = {
             "carried": None if carried is None else _told(carried),
@@ -263,9 +264,8 @@ def judge_file(
     file: Path,
     states: int = STATES,
     seed: int = SEED,
-) -> tuple[dict[str, float], float, ExportedError]:
-    """Return the torque differences of a file by joint, the permitted difference, and the errors of
-    the file and of the model.
+) -> ExportedTarget:
+    """Compare an exported file with the model: torques, errors, and losses except those of meshes.
 
     The recordings contain no torques of the carried load; these are therefore subtracted before the
     errors are computed.
@@ -296,7 +296,8 @@ def judge_file(
         held_out=bool(result.others),
         projections=in_terms,
     )
-    return differences, target.tolerance(torque), error
+    losses = losses_of(written.model, target, None)
+    return ExportedTarget(target, file, error, differences, target.tolerance(torque), losses)
 
 
 def hashed(path: Path, base: Path) -> dict[str, str]:

@@ -161,7 +161,7 @@ def _repeated(
         folder = Path(name)
         found.identification.save(folder)
         _require_same(Estimate.load(estimate), Estimate.load(folder / estimate.name), estimate)
-        if not _is_same(*map(RESULT.read_yaml, (parameters, folder / parameters.name))):
+        if not is_same(*map(RESULT.read_yaml, (parameters, folder / parameters.name))):
             raise _other_numbers(parameters)
     earlier = by_role.get("earlier")
     before = _errors_before(found, earlier[0].parent if earlier else None)
@@ -279,14 +279,20 @@ def _other_numbers(path: Path) -> EstimationError:
     )
 
 
-def _is_same(stated: Any, found: Any) -> bool:
-    """True if plain data differ by no more than rounding."""
+def is_same(
+    stated: Any, found: Any, share: float = SAME_SHARE, least: float = SAME_PARAMETER
+) -> bool:
+    """Return True if plain data differ by no more than a share of each number, or at least `least`."""
     if isinstance(found, Mapping) and isinstance(stated, Mapping):
-        return stated.keys() == found.keys() and all(_is_same(stated[k], found[k]) for k in found)
+        return stated.keys() == found.keys() and all(
+            is_same(stated[key], found[key], share, least) for key in found
+        )
     if isinstance(found, list) and isinstance(stated, list):
-        return len(stated) == len(found) and all(map(_is_same, stated, found))
+        return len(stated) == len(found) and all(
+            is_same(*pair, share, least) for pair in zip(stated, found, strict=True)
+        )
     if isinstance(found, float) and isinstance(stated, float | int):
-        return abs(stated - found) <= SAME_SHARE * abs(found) + SAME_PARAMETER
+        return abs(stated - found) <= share * abs(found) + least
     return bool(stated == found)
 
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -18,19 +18,25 @@ from sysid_core.export import (
     ArmResult,
     Carried,
     ExportedTarget,
+    LossCode,
     Target,
     export_arm,
     judge_file,
 )
-from sysid_core.files import Count, FileKind, FileSchema, Name, Number, hash_of
+from sysid_core.files import Count, FileKind, FileSchema, Name, Number, hash_of, json_text
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import RobotModel
 from sysid_core.servos import load_servos
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows.arm_data import chain_of, load_recording
-from sysid_core.workflows.certificate import CertificateCheck, verify_certificate
+from sysid_core.workflows.certificate import CertificateCheck, is_same, verify_certificate
 from sysid_core.workflows.inputs import RESULT, mesh_places, recorded_settings
-from sysid_core.workflows.servo_export import SERVOS, servo_differences, servo_errors
+from sysid_core.workflows.servo_export import (
+    SERVOS,
+    servo_differences,
+    servo_errors,
+    stated_servos,
+)
 from sysid_core.workflows.settings import IdentifySettings
 
 MOST_STATES = 100_000  # that a proof may ask for: a minute of work
@@ -164,7 +170,8 @@ def verify(
 
 def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[CertificateCheck]:
     """Checks of a proof: hashes of the files, torques at the same states, errors from the data."""
-    proof = _PROOF.validated(_PROOF.read_json(path), _ProofFile, path)
+    stated = _PROOF.read_json(path)
+    proof = _PROOF.validated(stated, _ProofFile, path)
     held = proof.carried
     in_memory = held is not None and not isinstance(held, _Held)
     if proof.result is None or proof.model is None or in_memory:
@@ -181,38 +188,25 @@ def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[Ce
     if not servos and any(one.errors is None for one in proof.exports):
         raise _PROOF.refusal(path, "does not state the errors of its files")
     robot, judge = _servos(folder, data) if servos else _arm(folder, data, carried)
-    checks.append(CertificateCheck("robot", robot.urdf_hash == proof.urdf_hash, robot.urdf_hash))
-    for one in proof.exports:
+    known = (robot.name, robot.urdf_hash) == (stated.get("robot"), proof.urdf_hash)
+    checks.append(CertificateCheck("robot", known, f"{robot.name} {robot.urdf_hash}"))
+    for one, was in zip(proof.exports, stated["exports"], strict=True):
         target = Target.named(one.target, "A target of the proof", EstimationError)
         progress(Step.PREDICTING)
         file = path.parent / one.files[0].path
-        differences, tolerance, inside, exported = judge(target, file, proof)
-        worst = max(differences.values())
-        checks.append(
-            CertificateCheck(
-                f"{target.value}: torques",
-                worst <= tolerance,
-                f"{worst:.1e} N m at most in {proof.states} states, allowed {tolerance:.0e}",
-            )
-        )
-        if one.errors is not None:
-            name = f"{target.value}: error"
-            checks.append(_repeated(f"{name} inside", one.errors.inside, inside))
-            checks.append(_repeated(f"{name} as exported", one.errors.exported, exported))
+        now = json.loads(json_text(judge(target, file, proof)))
+        checks += _repeated(target, was, now)
     return checks
 
 
-# Largest torque differences by joint, permitted difference, and errors inside and as exported.
-_Judged = tuple[Mapping[str, float], float, float, float]
-_Judge = Callable[[Target, Path, _ProofFile], _Judged]
+_Judge = Callable[[Target, Path, _ProofFile], Mapping[str, object]]
 
 
 def _arm(folder: Path, data: Path | None, carried: Carried | None) -> tuple[RobotModel, _Judge]:
     arm = replace(load_result(folder, data), carried=carried)
 
-    def judge(target: Target, file: Path, proof: _ProofFile) -> _Judged:
-        found = judge_file(arm, target, file, proof.states, proof.seed)
-        return found[0], found[1], found[2].inside, found[2].exported
+    def judge(target: Target, file: Path, proof: _ProofFile) -> Mapping[str, object]:
+        return judge_file(arm, target, file, proof.states, proof.seed).stated()
 
     return arm.identification.model, judge
 
@@ -220,19 +214,43 @@ def _arm(folder: Path, data: Path | None, carried: Carried | None) -> tuple[Robo
 def _servos(folder: Path, data: Path | None) -> tuple[RobotModel, _Judge]:
     servos = load_servos(folder)
 
-    def judge(target: Target, file: Path, proof: _ProofFile) -> _Judged:
+    def judge(target: Target, file: Path, proof: _ProofFile) -> Mapping[str, object]:
         found = servo_differences(servos, target, file, proof.states, proof.seed)
-        if proof.exports[0].errors is None:
-            return *found, math.nan, math.nan
-        errors = servo_errors(folder, file, data)
-        return *found, errors.inside, errors.exported
+        errors = servo_errors(folder, file, data) if proof.exports[0].errors else None
+        return stated_servos(servos, target, *found, errors)
 
     return servos.robot, judge
 
 
-def _repeated(name: str, stated: float, found: float) -> CertificateCheck:
-    same = abs(found - stated) <= REPEATED * abs(stated)
-    return CertificateCheck(name, same, f"{found:.5g}, stated {stated:.5g}")
+def _repeated(
+    target: Target, stated: Mapping[str, Any], found: Mapping[str, Any]
+) -> list[CertificateCheck]:
+    """Checks of the numbers of one file. The meshes that it lacks are not searched again."""
+    room, errors = found["tolerance"], found["errors"]
+    worst = max(found["largest_difference"].values())
+    same = (
+        is_same(stated.get("tolerance"), room, REPEATED, 0.0)
+        and is_same(stated.get("largest_difference"), found["largest_difference"], 0.0, room)
+        and [one for one in stated.get("losses", []) if not _is_of_mesh(one)] == found["losses"]
+    )
+    detail = f"{worst:.1e} N m at most, allowed {room:.0e}"
+    detail += "" if same else "; the proof states another difference, tolerance or loss"
+    checks = [CertificateCheck(f"{target.value}: torques", same and worst <= room, detail)]
+    if errors is not None:
+        was = stated["errors"]
+        same = is_same(was, errors, REPEATED, REPEATED * abs(errors["inside"]))
+        pairs = (
+            f"error {name} {errors[key]:.5g}, stated {was[key]:.5g}"
+            for name, key in (("inside", "inside"), ("as exported", "exported"))
+        )
+        detail = "; ".join(pairs) + ("" if same else "; a stated number is not repeated")
+        checks.append(CertificateCheck(f"{target.value}: errors", same, detail))
+    return checks
+
+
+def _is_of_mesh(loss: object) -> bool:
+    codes = (LossCode.MESH_MISSING, LossCode.MESH_FORMAT)
+    return isinstance(loss, Mapping) and loss.get("code") in [code.value for code in codes]
 
 
 def _same(file: _File, base: Path, what: str) -> CertificateCheck:

@@ -169,6 +169,23 @@ def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErr
     return ServoErrors(own, theirs, held_out=bool(settings.unseen))
 
 
+def stated_servos(
+    model: ServoModel,
+    target: Target,
+    differences: Mapping[str, float],
+    tolerance: float,
+    errors: ServoErrors | None,
+) -> dict[str, object]:
+    """Return the numbers of a proof; see `servo_differences` and `servo_errors`."""
+    return {
+        "target": target.value,
+        "tolerance": tolerance,
+        "largest_difference": dict(differences),
+        "errors": None if errors is None else asdict(errors),
+        "losses": list(servo_mjcf(model).sentences),
+    }
+
+
 def export_servos(
     folder: Path, file: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> ExportedServos:
@@ -210,13 +227,7 @@ def export_servos(
     except SysIdError as err:
         sentences = (*sentences, f"The position errors are not stated: {err}")
     proof = file.with_suffix(".proof.json")
-    exported = {
-        "target": target.value,
-        "files": [hashed(one, file.parent) for one in files],
-        "tolerance": tolerance,
-        "largest_difference": differences,
-        "errors": None if errors is None else asdict(errors),
-        "losses": list(made.sentences),
-    }
+    stated = stated_servos(model, target, differences, tolerance, errors)
+    exported = stated | {"files": [hashed(one, file.parent) for one in files]}
     write_json(proof, proof_of(model.robot, folder, SERVOS, [exported]))
     return ExportedServos(file, actuators, proof, differences, tolerance, errors, sentences)

@@ -17,10 +17,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.lifecycle import LATCHED, take_back
 from sysid_nodes.runner import Settled
 
 _SEE = "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
+_LAST_S = 5.0  # for a goal to end after an interruption
 
 
 class LiveError(SysIdError):
@@ -159,7 +160,8 @@ class NodeClient:
         timeout_s: float,
         enough: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Execute an action; an interruption cancels it on the server.
+        """Execute an action; an interruption cancels it on the server, even if the server accepts the
+        goal only some seconds later.
 
         Args:
             kind: Type of the action.
@@ -178,25 +180,23 @@ class NodeClient:
         sent = client.send_goal_async(
             goal, feedback_callback=lambda message: on_feedback(message.feedback)
         )
-        self.wait_until(sent.done, 10.0, f"{name} to take the goal")
-        handle = sent.result()
-        if handle is None or not handle.accepted:
-            raise LiveError(
-                f"{name} refused the goal.",
-                remedy="Check if the node is active, and if another goal is running.",
-            )
-        future = handle.get_result_async()
-        ended_early = False
         try:
+            self.wait_until(sent.done, 10.0, f"{name} to take the goal")
+            handle = sent.result()
+            if handle is None or not handle.accepted:
+                raise LiveError(
+                    f"{name} refused the goal.",
+                    remedy="Check if the node is active, and if another goal is running.",
+                )
+            future = handle.get_result_async()
             self.wait_until(lambda: future.done() or enough(), timeout_s, f"{name} to end")
-            if not future.done():
-                ended_early = True
+            ended_early = not future.done()
+            if ended_early:
                 handle.cancel_goal_async()
                 self.wait_until(future.done, timeout_s, f"{name} to stop")
         except BaseException:
-            handle.cancel_goal_async()
-            end = time.monotonic() + 5.0
-            while not future.done() and time.monotonic() < end:
+            over, end = take_back(sent), time.monotonic() + _LAST_S
+            while not over.done() and time.monotonic() < end:
                 rclpy.spin_once(self.node, timeout_sec=0.05)
             raise
         answer = future.result()

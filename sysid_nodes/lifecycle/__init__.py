@@ -3,7 +3,7 @@
 
 from ament_index_python.packages import get_package_share_directory
 
-from sysid_nodes.lifecycle.actions import SingleGoalAction
+from sysid_nodes.lifecycle.actions import SingleGoalAction, take_back
 from sysid_nodes.lifecycle.coroutines import Ended
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
@@ -47,6 +47,7 @@ __all__ = [
     "parameter",
     "run_node",
     "stop_flag",
+    "take_back",
 ]
 
 

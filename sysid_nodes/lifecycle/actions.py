@@ -9,12 +9,36 @@ from typing import TYPE_CHECKING, Any
 from rclpy.action import ActionClient, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
+from rclpy.task import Future
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.coroutines import CoroutineActionServer
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode
+
+
+def take_back(sent: Future) -> Future:
+    """Cancel a goal as soon as its server has accepted it.
+
+    Args:
+        sent: Future of the client's `send_goal_async`.
+
+    Returns:
+        Future that is done when the goal has ended, or was rejected.
+    """
+    over = Future()
+
+    def on_answer(answer: Future) -> None:
+        handle = answer.result()
+        if handle is None or not handle.accepted:
+            over.set_result(None)
+            return
+        handle.cancel_goal_async()
+        handle.get_result_async().add_done_callback(over.set_result)
+
+    sent.add_done_callback(on_answer)
+    return over
 
 
 def _reject(_: Any) -> GoalResponse:

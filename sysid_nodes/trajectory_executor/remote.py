@@ -16,7 +16,7 @@ from robot_sysid.srv import Arm
 
 from sysid_core.errors import SysIdError
 from sysid_core.execution import ExecutorState
-from sysid_nodes.lifecycle import ManagedNode
+from sysid_nodes.lifecycle import ManagedNode, take_back
 
 _ANSWER_S = 20.0
 _LONGEST_S = 7200.0  # of one motion
@@ -84,20 +84,19 @@ class Remote:
         await self._node.waits.until(client.server_is_ready, _ANSWER_S)
         if not client.server_is_ready():
             raise SysIdError(f"There is no {name}.", remedy="Start its node.")
-        handle = await self._awaited(
-            client.send_goal_async(goal, feedback_callback=lambda m: report(m.feedback)), name
-        )
-        if not handle.accepted:
-            raise SysIdError(
-                f"{name} rejects the goal.", remedy="Check if another goal is running."
-            )
-        self._under_way = handle
-        if not wanted():
-            handle.cancel_goal_async()
+        sent = client.send_goal_async(goal, feedback_callback=lambda m: report(m.feedback))
         try:
+            handle = await self._awaited(sent, name)
+            if not handle.accepted:
+                raise SysIdError(
+                    f"{name} rejects the goal.", remedy="Check if another goal is running."
+                )
+            self._under_way = handle
+            if not wanted():
+                handle.cancel_goal_async()
             return (await self._awaited(handle.get_result_async(), name, timeout_s)).result
         except SysIdError:
-            handle.cancel_goal_async()
+            take_back(sent)  # also one that is accepted later
             raise
         finally:
             self._under_way = None

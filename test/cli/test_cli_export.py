@@ -104,6 +104,19 @@ def test_exports_and_their_proof(result, tmp_path):
     assert "acceleration limits (fill them in) of j1, j2" in output
     status, output = call("verify", out / "proof.json")
     assert status == 0, output
+    row = proof["exports"][0]
+    joint = {"rms_inside": 0.0, "rms_exported": 0.0}
+    for edited in (
+        {"tolerance": 1.0},
+        {"losses": []},
+        {"largest_difference": row["largest_difference"] | {"j1": 1e-3}},
+        {"errors": row["errors"] | {"joints": row["errors"]["joints"] | {"j2": joint}}},
+        {"errors": row["errors"] | {"lost_terms": {}}},
+    ):
+        forged = proof | {"exports": [row | edited, *proof["exports"][1:]]}
+        (out / "proof.json").write_text(json.dumps(forged))
+        assert call("verify", out / "proof.json")[0] == 1
+    (out / "proof.json").write_text(json.dumps(proof))
     code = out / "ros2_control" / "two.c"
     parameters = yaml.safe_load(code.with_name("two_controllers.yaml").read_text())
     told = parameters["torque_controller"]["ros__parameters"]

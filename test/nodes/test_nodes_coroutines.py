@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,14 +13,16 @@ import pytest
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from busy_machine import patience  # noqa: E402
-from rclpy.action import ActionClient  # noqa: E402
+from rclpy.action import ActionClient, CancelResponse  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.experimental.events_executor import EventsExecutor  # noqa: E402
 from rclpy.task import Future  # noqa: E402
 from robot_sysid.action import ExecuteTrajectory  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
+from sysid_rqt.actions import Caller  # noqa: E402
 
-from sysid_nodes.client import own_domain  # noqa: E402
+from sysid_nodes.client import LiveError, own_domain  # noqa: E402
+from sysid_nodes.client.node_client import NodeClient  # noqa: E402
 from sysid_nodes.lifecycle import Ended  # noqa: E402
 from sysid_nodes.lifecycle.coroutines import CoroutineActionServer, answer_later  # noqa: E402
 
@@ -117,3 +120,56 @@ def test_a_goal_under_way_leaves_the_executor_asleep(executor: Any) -> None:
     assert result.result().result.success and result.result().result.final_state == "done"
     server.destroy()
     client.destroy()
+
+
+def until_cancelled(executor: Any, ended: list[str]) -> CoroutineActionServer:
+    """Server of goals that last until they are cancelled."""
+    waits: list[Future] = []
+
+    async def play(goal: Any) -> ExecuteTrajectory.Result:
+        waits.append(Future(executor=executor))
+        await Ended(waits[-1])
+        goal.canceled()
+        ended.append(waits[-1].result())
+        return ExecuteTrajectory.Result()
+
+    def cancel(_: Any) -> CancelResponse:
+        waits[-1].set_result("cancelled")
+        return CancelResponse.ACCEPT
+
+    (node,) = executor.get_nodes()
+    return CoroutineActionServer(node, ExecuteTrajectory, "execute", play, cancel_callback=cancel)
+
+
+def test_a_goal_that_is_accepted_after_its_sender_has_given_up_is_cancelled(executor: Any) -> None:
+    ended: list[str] = []
+    until_cancelled(executor, ended)
+    client = NodeClient()
+    client.patience = 0.05  # half a second
+    spin_until(executor, ActionClient(client.node, ExecuteTrajectory, "execute").server_is_ready)
+    late = threading.Timer(1.5, lambda: spin_until(executor, lambda: ended))
+    late.start()
+    with pytest.raises(LiveError, match="take the goal"):
+        client.act(ExecuteTrajectory, "execute", ExecuteTrajectory.Goal(), print, 10.0)
+    late.join()
+    assert ended == ["cancelled"]
+
+
+def test_a_stop_button_reaches_a_goal_that_is_still_on_its_way(executor: Any) -> None:
+    (node,) = executor.get_nodes()
+    ended: list[str] = []
+    until_cancelled(executor, ended)
+    caller = Caller(node, lambda text, good: None)
+    spin_until(executor, ActionClient(node, ExecuteTrajectory, "execute").server_is_ready)
+    caller.send_goal(ExecuteTrajectory, "execute", ExecuteTrajectory.Goal())
+    while not caller._waiting:
+        caller.poll()
+        executor.spin_once(timeout_sec=0.1)
+    caller.cancel()
+
+    def over() -> bool:
+        caller.poll()
+        return bool(ended)
+
+    spin_until(executor, over)
+    assert ended == ["cancelled"]

@@ -124,6 +124,11 @@ def test_a_proof_compares_torques_and_motions_and_is_repeated(tmp_path: Path) ->
     assert exported["errors"]["inside"] < 1e-4 < exported["errors"]["exported"] < 0.02
     status, output = call("verify", tmp_path / "arm.proof.json")
     assert status == 0 and "error as exported" in output
+    for edited in ({"tolerance": 1.0}, {"losses": ["none"]}):
+        forged = proof | {"exports": [exported | edited]}
+        (tmp_path / "arm.proof.json").write_text(json.dumps(forged))
+        assert call("verify", tmp_path / "arm.proof.json")[0] == 1
+    (tmp_path / "arm.proof.json").write_text(json.dumps(proof))
     (tmp_path / "run.csv").rename(tmp_path / "moved.csv")
     with pytest.raises(EstimationError, match="was not found"):
         call("verify", tmp_path / "arm.proof.json")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ LIMITS = SetPointLimits(
     bandwidth=10.0,
     acceleration=50.0,
 )
+WRISTS = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])  # whose torques suffice for all of it
 HOUR_NS = 3600 * 10**9
 
 
@@ -127,3 +129,35 @@ def test_a_reference_of_the_future_is_not_tracked(ahead: float):
     assert controller.state is not ControllerState.TRACKING
     q, v, _ = controller.desired(0.0)  # type: ignore[misc]
     assert np.max(np.abs(q - Q)) < 0.2 and not v.any()
+
+
+def creeping(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions that go on at 10 rad/s, although the velocity is said to be zero."""
+    return Q + 0.049 * k * WRISTS, ZERO, ZERO
+
+
+def pushing(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An acceleration without a motion."""
+    return Q, ZERO, LIMITS.acceleration * WRISTS
+
+
+@pytest.mark.parametrize("stream", [creeping, pushing])
+def test_no_stream_of_set_points_drives_the_robot_beyond_its_velocity_limits(stream):
+    model, dt = CHAIN.model, 0.005
+    controller = TorqueController(CHAIN, 10.0, ControllerTiming(), feedback_limit=50.0)
+    q, v, data, fastest = Q, ZERO, model.pin_model.createData(), 0.0
+    for k in range(400):
+        controller.measured(dt * k, q, v)
+        wanted = stream(k)
+        try:
+            LIMITS.require(*wanted, *controller.goes_on_from(dt * k))
+            controller.set_point(dt * k, *wanted)
+        except SetPointError:
+            pass
+        effort = controller.effort(dt * k)
+        for _ in range(5):
+            v = v + 0.2 * dt * pin.aba(model.pin_model, data, q, v, effort)
+            q = q + 0.2 * dt * v
+            fastest = max(fastest, float(np.max(np.abs(v) / model.velocity_limits)))
+    assert fastest < 1.05
+    assert np.max(np.abs(v)) < 0.05 and np.max(np.abs(q - Q)) < 1.0  # it stops, and soon
