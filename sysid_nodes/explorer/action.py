@@ -79,11 +79,6 @@ FRESH_S = 0.5  # age of the joint state from which a piece begins
 _PATIENCE_S = 20.0  # for one to come
 
 
-def _require_uncancelled(goal: ServerGoalHandle) -> None:
-    if goal.is_cancel_requested:
-        raise SysIdError("Cancelled.")
-
-
 class ExploreAction:
     """Server of the action `~/explore` and the service `~/arm`.
 
@@ -114,8 +109,8 @@ class ExploreAction:
         self._action.serve()
 
     def stop(self) -> None:
-        """Stop a running motion."""
-        self._remote.stop()
+        """Stop the running action."""
+        self._action.stop()
 
     def _failed(self, err: SysIdError) -> Explore.Result:
         """End the goal after a failure; the data of earlier motions are kept."""
@@ -157,23 +152,23 @@ class ExploreAction:
         self, goal: ServerGoalHandle, explorer: Explorer, limits: MotionLimits, file: Path
     ) -> None:
         self._report(goal, explorer, "planning")
-        q = await self._standing_at(goal)
+        q = await self._standing_at()
 
         def plan() -> Trajectory:
-            piece = explorer.next_piece(q, stop=lambda: goal.is_cancel_requested)
+            piece = explorer.next_piece(q, stop=lambda: not self._action.wanted)
             return MotionChecker(explorer.checker.model, limits).export(piece, file)
 
         await aside(self._node, plan)
-        _require_uncancelled(goal)
+        self._require_wanted()
 
     async def _play_piece(self, goal: ServerGoalHandle, explorer: Explorer, file: Path) -> None:
         """Play a motion; the data measured during it are used even if it was aborted."""
-        await self._standing_at(goal)  # the stream may have stopped during the planning
+        await self._standing_at()  # the stream may have stopped during the planning
         self._motion.begin()
         try:
             played = await self._remote.play(
                 str(file),
-                goal,
+                lambda: self._action.wanted,
                 lambda done: self._report(goal, explorer, "playing", done),
                 speed_scale=goal.request.speed_scale,
             )
@@ -195,11 +190,15 @@ class ExploreAction:
                 remedy="Check that the data_logger runs and filters this robot's joints.",
             )
 
-    async def _standing_at(self, goal: ServerGoalHandle) -> Any:
+    def _require_wanted(self) -> None:
+        if not self._action.wanted:
+            raise SysIdError("Cancelled.")
+
+    async def _standing_at(self) -> Any:
         """Current posture of the robot, from a recent joint state."""
         fresh = lambda: self._motion.is_fresh(self._node.now_ns(), FRESH_S)  # noqa: E731
-        await self._node.waits.until(lambda: fresh() or goal.is_cancel_requested, _PATIENCE_S)
-        _require_uncancelled(goal)
+        await self._node.waits.until(lambda: fresh() or not self._action.wanted, _PATIENCE_S)
+        self._require_wanted()
         if not fresh():
             raise SysIdError(
                 "No filtered joint states arrive.", remedy="Start the data_logger and the robot."

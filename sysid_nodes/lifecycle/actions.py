@@ -130,7 +130,7 @@ class SingleGoalAction:
     ) -> None:
         self._node, self._kind, self._name = node, kind, name
         self._run, self._failed, self._cancel = run, failed, cancel
-        self.accepting, self._busy = True, False
+        self.accepting, self._busy, self._stopped = True, False, False
         self.goal: ServerGoalHandle | None = None
 
     def serve(self) -> SingleGoalAction:
@@ -145,10 +145,16 @@ class SingleGoalAction:
         )
         return self
 
+    def stop(self) -> None:
+        """Accept no more goals, and end the current one: it is not wanted any more."""
+        self.accepting, self._stopped = False, True
+        self._cancel()
+
     @property
     def wanted(self) -> bool:
-        """True if the node is active and the current goal has not been cancelled."""
-        return self.accepting and self.goal is not None and not self.goal.is_cancel_requested
+        """True if the node is active and the current goal has been neither stopped nor cancelled."""
+        ends = self._stopped or self.goal is None or self.goal.is_cancel_requested
+        return self.accepting and not ends
 
     def _on_goal(self, _: Any) -> GoalResponse:
         if self._busy or not self.accepting:
@@ -161,7 +167,7 @@ class SingleGoalAction:
         return CancelResponse.ACCEPT
 
     async def _on_execute(self, goal: ServerGoalHandle) -> Any:
-        self.goal = goal
+        self.goal, self._stopped = goal, False
         try:
             result = await self._run(goal)
         except Exception as err:  # whatever it is, the goal ends and its sender gets the reason

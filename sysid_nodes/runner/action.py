@@ -72,7 +72,7 @@ class RunAction:
 
     def stop(self) -> None:
         """Stop the running action."""
-        self._remote.stop()
+        self._action.stop()
 
     def _on_payload(self, message: PayloadEstimate) -> None:
         self._payload = message
@@ -124,7 +124,7 @@ class _Graph:
         self._report(step)
         result = await action._remote.play(
             goal.request.trajectory_file,
-            goal,
+            lambda: action._action.wanted,
             lambda progress: self._report(step, progress),
             **{"speed_scale": 1.0, "check_only": False, **how},
         )

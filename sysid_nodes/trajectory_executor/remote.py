@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.action.server import ServerGoalHandle
 from rclpy.client import Client
 from rclpy.task import Future
 from robot_sysid.action import ExecuteTrajectory
@@ -104,7 +103,7 @@ class Remote:
     async def play(
         self,
         file: str,
-        goal: ServerGoalHandle,
+        wanted: Callable[[], bool],
         report: Callable[[float], None],
         *,
         speed_scale: float = 1.0,
@@ -114,7 +113,7 @@ class Remote:
 
         Args:
             file: Path of the trajectory, as the executor accepts it.
-            goal: Goal for which the motion is played; if it is cancelled, the motion ends.
+            wanted: Function that returns False if the motion must not begin any more.
             report: Function called with the progress of the motion, 0 to 1; 0 on the way to its
                 start.
             speed_scale: Fraction of the planned speed.
@@ -133,7 +132,7 @@ class Remote:
                 trajectory_file=file, speed_scale=speed_scale, token=token, check_only=check_only
             ),
             lambda feedback: report(0.0 if feedback.state in _BEFORE else feedback.progress),
-            lambda: not goal.is_cancel_requested,
+            wanted,
             _LONGEST_S,
         )
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,12 +21,12 @@ from rclpy.experimental.events_executor import EventsExecutor  # noqa: E402
 from rclpy.task import Future  # noqa: E402
 from robot_sysid.action import ExecuteTrajectory  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
-from sysid_rqt.actions import Caller  # noqa: E402
 
 from sysid_nodes.client import LiveError, own_domain  # noqa: E402
 from sysid_nodes.client.node_client import NodeClient  # noqa: E402
-from sysid_nodes.lifecycle import Ended  # noqa: E402
+from sysid_nodes.lifecycle import Ended, SingleGoalAction  # noqa: E402
 from sysid_nodes.lifecycle.coroutines import CoroutineActionServer, answer_later  # noqa: E402
+from sysid_rqt.actions import Caller  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -173,3 +175,23 @@ def test_a_stop_button_reaches_a_goal_that_is_still_on_its_way(executor: Any) ->
 
     spin_until(executor, over)
     assert ended == ["cancelled"]
+
+
+def test_a_goal_that_a_deactivation_has_stopped_stays_unwanted_when_the_node_is_active_again() -> (
+    None
+):
+    wanted: list[bool] = []
+
+    async def run(_: Any) -> ExecuteTrajectory.Result:
+        wanted.append(action.wanted)
+        action.stop()
+        wanted.append(action.wanted)
+        action.accepting = True  # active again
+        wanted.append(action.wanted)
+        return ExecuteTrajectory.Result()
+
+    node: Any = SimpleNamespace()
+    action = SingleGoalAction(node, ExecuteTrajectory, "run", run, print, lambda: None)
+    goal: Any = SimpleNamespace(is_cancel_requested=False, abort=lambda: None)
+    asyncio.run(action._on_execute(goal))
+    assert wanted == [True, False, False]

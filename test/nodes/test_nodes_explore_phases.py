@@ -35,6 +35,10 @@ HOME = np.array([-1.2, -1.4, 0.2])
 class Robot:
     """Logger and executor, as the explorer sees them: a robot that follows what it is told."""
 
+    @property
+    def wanted(self) -> bool:
+        return not self.cancelled
+
     def __init__(self, cancel_in: str = "", fault_in: str = "") -> None:
         self.cancel_in, self.fault_in = cancel_in, fault_in
         self.cancelled, self.q = False, HOME
@@ -75,7 +79,7 @@ class Robot:
         return self.moved
 
     # The executor.
-    async def play(self, file: str, goal: Any, report: Any, *, speed_scale: float) -> Any:
+    async def play(self, file: str, wanted: Any, report: Any, *, speed_scale: float) -> Any:
         self.reach("arming")
         piece = Trajectory.load(file)
         report(0.5)
@@ -128,10 +132,10 @@ def explored(robot: Robot, folder: Path) -> Any:
     model = wrist()
     action._node = SimpleNamespace(model=model, waits=Waits(), now_ns=lambda: 0)
     action._config = ExplorerConfig(directory=str(folder), period_s=2.0, iterations=0)
-    action._motion = action._remote = robot
+    action._motion = action._remote = action._action = robot
     action._gate = ClockGate("states")
     action._arming = Arming(1e9)
-    goal = Goal(robot, action._arming.arm())
+    goal = Goal(action._arming.arm())
     try:
         return asyncio.run(action._explore(goal))
     except SysIdError as err:
@@ -141,13 +145,8 @@ def explored(robot: Robot, folder: Path) -> Any:
 class Goal:
     """As the action server hands it on."""
 
-    def __init__(self, robot: Robot, token: str) -> None:
-        self._robot = robot
+    def __init__(self, token: str) -> None:
         self.request = Explore.Goal(deviation=0.01, longest=4.0, speed_scale=1.0, token=token)
-
-    @property
-    def is_cancel_requested(self) -> bool:
-        return self._robot.cancelled
 
     def publish_feedback(self, feedback: Any) -> None:
         """Nobody listens."""

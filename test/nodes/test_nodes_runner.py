@@ -94,7 +94,7 @@ class Graph:
     def now_ns(self) -> int:
         return self.now
 
-    async def play(self, file: str, goal: Any, report: Any, **how: Any) -> Any:
+    async def play(self, file: str, wanted: Any, report: Any, **how: Any) -> Any:
         report(0.5)
         step = "check" if how["check_only"] else f"play at {how['speed_scale']:g}"
         self.asked.append(step)
