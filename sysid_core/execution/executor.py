@@ -14,7 +14,7 @@ from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimi
 from sysid_core.execution.play import GuardedPlay, Play, StreamedPlay
 from sysid_core.execution.played_motion import Outgoing
 from sysid_core.execution.rolling_play import RollingPlay
-from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState, Standing
+from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState, Standing, Stopped
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, plan_transfer
 from sysid_core.robot import Array, RobotModel
 
@@ -24,7 +24,6 @@ SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
 LONGEST_STOP = 4.0  # after a goal's horizon [s]; a robot that still moves then is told to hold
 PAUSED = 0.01  # largest speed scaling of a robot that has been paused
 PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
-AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 CANCELLED = Fault(FaultCode.CANCELLED)
 UNHEARD = Fault(
     FaultCode.DROPPED, {"text": "the controller of the robot does not report the end of its goal"}
@@ -66,7 +65,7 @@ class Executor:
         self.checker = MotionChecker(model, limits)
         self.monitor = ExecutionMonitor(model, monitor or MonitorLimits.from_limits(limits))
         self.state = ExecutorState.IDLE
-        self._standing = Standing(self.settings)
+        self._standing, self._stopped = Standing(self.settings), Stopped(self.settings)
         self._standing_between = Standing(replace(self.settings, settle_time=PIECES_REST))
         self.play: Play | None = None
         self._forget()
@@ -76,15 +75,17 @@ class Executor:
         self.worst_error = 0.0  # largest distance from what was commanded [rad or m]
         self.scaling: float | None = None  # the robot's own; None: nobody says
         self.lateness = 0.0  # longest time that a goal has taken to the controller [s]
+        self.under_way = False  # a goal that the controller has not accepted yet
         self.fault: Fault | None = None  # why it was refused or stopped
         self._cancelled: Fault | None = None
         self._last_now: float | None = None
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._way: Trajectory | None = None  # to the start, once it is checked
         self._checked_stamp = -np.inf  # of the state that it starts from
-        self._stopping_for = self._rested = self._unheard = 0.0  # [s]
+        self._stopping_for = self._unheard = 0.0  # [s]
         self._ended_at: float | None = None  # a piece of the motion [s]
         self._standing.forget()
+        self._stopped.forget()
         self.monitor.reset()
 
     @property
@@ -161,7 +162,6 @@ class Executor:
         """
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
-        self.play.lateness = self.lateness
         return self.play.outgoing(now)
 
     def step(self, now: float, measured: Measured | None) -> Command:
@@ -181,6 +181,7 @@ class Executor:
         dt = self._time_step(now)
         ended = self.play is not None and self.play.at_end  # its last command has been given
         if self.play is not None:
+            self.play.lateness, self.play.under_way = self.lateness, self.under_way
             self.play.advance(now, dt, self.scaling)
         if self.state is not ExecutorState.ABORTING:
             expected = self.expected(measured)
@@ -268,6 +269,7 @@ class Executor:
             self.play = RollingPlay(motion, limits, settings, scaling, begin)
         else:
             self.play = StreamedPlay(motion, limits, settings)
+        self.play.lateness = self.lateness
         self.play.advance(now, 0.0, self.scaling)
         self._standing.forget()
         self._standing_between.forget()
@@ -332,14 +334,10 @@ class Executor:
         self._stopping_for += dt * (1.0 if self.scaling is None else max(self.scaling, 0.1))
         late = self._stopping_for > LONGEST_STOP + self.settings.horizon
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
-        moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
         paused = self.scaling is not None and self.scaling <= PAUSED  # its stop would wait for ever
         # A controller that is cancelled holds what it measures: not before the robot is there.
         at_rest = self.play is None or self.play.at_rest
-        # Where its slider is untold, it may still be on its way: slow for an instant is no rest.
-        self._rested = self._rested + dt if at_rest and not moves else 0.0
-        standing = self._rested >= AT_REST or (paused and state is not None)
-        if late or (standing and not moves):
+        if self._stopped.look(dt, at_rest, state, paused) or late:
             self.state = ExecutorState.ABORTED
 
     def _command(self) -> Command:

@@ -36,10 +36,12 @@ class Play(ABC):
             speed).
         lateness: Longest time between sending a goal and its acceptance by the controller in this
             run [s].
+        under_way: True if the controller has not yet accepted a goal that was sent.
     """
 
     scaling = 1.0
     lateness = 0.0
+    under_way = False
 
     @property
     @abstractmethod

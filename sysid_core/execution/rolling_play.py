@@ -77,7 +77,8 @@ class RollingPlay(GoalPlay):
     to rest, and the motion continues from there (`piece_of`).
 
     For a stop, the current goal is played to its end, so that no late message matters. Only if a
-    limit is exceeded, a goal that brakes earlier replaces it.
+    limit is exceeded, a goal that brakes earlier replaces it; it is sent when all earlier goals have
+    been accepted, because it cannot overtake them and their lateness is known only then.
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.
@@ -108,6 +109,8 @@ class RollingPlay(GoalPlay):
         self._sent_at: float | None = None
         self._unsent: Outgoing | None = None  # a stop
         self._stopping = self._finished = False  # no goal follows; the last one was played
+        self._hurries = False  # to brake before the end of its goal
+        self._untold = self._fresh = False  # no topic says the scaling; a report has just come
         self._clock = ControllerClock(scaling)
 
     @property
@@ -157,6 +160,7 @@ class RollingPlay(GoalPlay):
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
         """Advance by a time step [s] with the robot's speed scaling, if known."""
         self._clock.measured |= scaling is not None
+        self._untold = scaling is None and self._settings.clocked
         if scaling is None and self._settings.clocked:
             scaling = self._clock.rate
         self._now, self._told = now, scaling is not None
@@ -171,6 +175,7 @@ class RollingPlay(GoalPlay):
         if self._sent_at is None or (self._stopping and by_place):
             return
         self._clock.take(u, stamp, error)
+        self._fresh = True
         if not self._stopping:  # a step may be due for long on a busy machine
             u += self.scaling * (self._now - stamp)
         # A stop ends no earlier than reported: after a jump of this clock, the age says nothing.
@@ -220,10 +225,15 @@ class RollingPlay(GoalPlay):
 
     def outgoing(self, now: float) -> Outgoing | None:
         """Return the goal to be sent now, or None."""
+        if self._hurries and not self.under_way:
+            self._hurries = False
+            if not self._rests and self._comes_in_time(self._lead):
+                self._brake()
         if self._unsent is not None:
             out, self._unsent = self._unsent, None
             return out
-        if self._stopping or not self._is_due(now):
+        due, self._fresh = not self._stopping and self._is_due(now), False
+        if not due:
             return None
         first, self._sent_at, self._finished = self._sent_at is None, now, False
         self._clock.begin_goal()
@@ -243,13 +253,17 @@ class RollingPlay(GoalPlay):
         return knows and self.scaling > STEADY and left > max(margin, self.lateness)
 
     def _is_due(self, now: float) -> bool:
-        """True if a goal is to be sent now; if the robot's time is unknown, only at rest."""
+        """True if a goal is to be sent now; if the robot's time is unknown, only at rest. If only
+        reports tell the speed scaling, a goal is sent just after one, so that little of a change is
+        missed.
+        """
         if self._sent_at is None:
             return True
         if self._rests or self._covered >= self._played.duration:
             return False
         in_time = self._comes_in_time(IN_TIME * self._settings.horizon)
-        return in_time and now - self._sent_at >= self._settings.resend
+        known = self._fresh or not self._untold
+        return in_time and known and now - self._sent_at >= self._settings.resend
 
     def _first_goal(self, now: float) -> Outgoing:
         """First goal, sent while the robot is at rest: it begins on arrival, unless the controller
@@ -280,17 +294,23 @@ class RollingPlay(GoalPlay):
             clocked: True if the clock is reliable.
         """
         self._stopping = True
-        lead = max(self._settings.stop_lead, self.lateness)
-        endless = not self._told and self._covered >= self._played.duration
-        if endless or (soon and clocked and not self._rests and self._comes_in_time(lead)):
-            until = self._u + lead * self.scaling
-            self._covered = self._played.brakes_from(until)
-            self._unsent = (
-                self._played.timed(self._u, until, self._now)
-                if clocked
-                else self._played.at_once(self._u, until)
-            )
-            self._goal = self._unsent
+        if not self._told and self._covered >= self._played.duration:
+            self._brake(clocked)  # its goal ends only with the motion
+        else:
+            self._hurries = soon and clocked
+
+    @property
+    def _lead(self) -> float:
+        """Time after which a goal that is sent now can brake [s]."""
+        return max(self._settings.stop_lead, self.lateness)
+
+    def _brake(self, clocked: bool = True) -> None:
+        """Send a goal that brakes as early as possible."""
+        until, played = self._u + self._lead * self.scaling, self._played
+        self._covered = played.brakes_from(until)
+        self._goal = self._unsent = (
+            played.timed(self._u, until, self._now) if clocked else played.at_once(self._u, until)
+        )
 
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path by a new goal, which begins at the current position; until it takes

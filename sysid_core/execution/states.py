@@ -14,6 +14,7 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 MAY_BE_ZERO = ("horizon", "stop_lead")
+AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 
 
 class ExecutorState(Kind):
@@ -172,3 +173,40 @@ class Standing:
         """Return True if the robot has not come to rest within the settling timeout."""
         waited = 0.0 if self._waiting_since is None else now - self._waiting_since
         return self._since is None and waited > self._settings.settle_timeout
+
+
+class Stopped:
+    """Detector of a robot that has come to rest after a stop, wherever it is.
+
+    A robot whose speed slider is unknown may still follow its goal slowly, so that low speed is not
+    sufficient: the joints must stay where they are.
+
+    Args:
+        settings: Speed limit of a joint at rest.
+    """
+
+    def __init__(self, settings: ExecutorSettings) -> None:
+        self._slow = settings.rest_velocity
+        self.forget()
+
+    def forget(self) -> None:
+        """Restart the waiting time."""
+        self._rested, self._place = 0.0, np.empty(0)
+
+    def look(self, dt: float, ended: bool, state: tuple[Array, Array] | None, paused: bool) -> bool:
+        """Return True if the robot is at rest.
+
+        Args:
+            dt: Time step [s].
+            ended: True if the commanded stop has ended.
+            state: Measured q and v, (n,) each; None if no usable state is known.
+            paused: True if the robot is paused, so that its stop does not end.
+        """
+        moves = False
+        if state is not None:
+            q, v = state
+            moves = bool(np.max(np.abs(v)) > 5.0 * self._slow)
+            if not self._place.size or np.max(np.abs(q - self._place)) > self._slow * AT_REST:
+                self._place, moves = q, True
+        self._rested = self._rested + dt if ended and not moves else 0.0
+        return not moves and (self._rested >= AT_REST or (paused and state is not None))

@@ -78,6 +78,11 @@ class ActionDrive(RobotDrive):
             self._longest, 1e-9 * (now_ns - min(self._on_their_way.values(), default=now_ns))
         )
 
+    @property
+    def under_way(self) -> bool:
+        """True if the controller has not yet answered a goal of this run."""
+        return bool(self._on_their_way)
+
     def begin(self) -> None:
         """Reset the state of the last run (see RobotDrive)."""
         self._sent += 1

@@ -104,6 +104,11 @@ class RobotDrive:
         """Longest time between sending a goal of this run and its acceptance by the controller [s]."""
         return self._longest
 
+    @property
+    def under_way(self) -> bool:
+        """True if the controller has not yet answered a goal of this run."""
+        return False
+
     def begin(self) -> None:
         """Reset the state of the last run; require an active controller that no other client uses.
 

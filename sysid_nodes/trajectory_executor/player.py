@@ -156,6 +156,7 @@ class MotionPlayer:
         if self.drive.completed:
             core.finished()
         core.scaling, core.lateness = self._inputs.scaling.value(now), self.drive.lateness
+        core.under_way = self.drive.under_way
         command = core.step(now, self._inputs.robot.measured)
         out = core.outgoing(now) if self.drive.takes_whole else None
         if out is not None:

@@ -209,6 +209,7 @@ def run(
             core.finished()
         there = now + w.clock_offset
         core.lateness = max(longest_way, now - way[0][2] if way else 0.0)
+        core.under_way = bool(way)
         measured = Measured(there - 0.002, model.joint_names, w.robot.q.copy(), w.robot.v.copy())
         core.step(there, w.falsify(measured, there))
         out = core.outgoing(there)

@@ -32,8 +32,8 @@ from sysid_core.execution import Measured
 
 EXAMPLES = int(os.environ.get("SYSID_FUZZ_EXAMPLES", "12"))
 LARGEST_STEP = 5e-5  # [rad] at a take-over: 0.2 rad/s^2 of a servo with 66 rad/s
-# Where no topic tells the slider, the next report of the controller does, 0.05 s later: so far a ramp
-# of 0.5 s goes unseen. A place is as exact as quintics follow the slow start.
+# Where no topic tells the slider, the controller's reports do, and a goal follows one at once: till it
+# is there a ramp goes unseen. A place is as exact as quintics follow the slow start.
 LARGEST_STEP_UNTOLD = 2e-4
 SLACK = 1.05
 
@@ -153,6 +153,18 @@ def search(examples: int) -> None:
         scaling=1.0,
         says="feedback",
         latenesses=[0.0],
+    )
+    @example(  # the stop could not overtake a goal whose lateness was not known yet: 183 mrad
+        events=[Event(1.272, "late", 0.0), Event(1.611, "limit", 0.0)],
+        scaling=1.0,
+        says="both",
+        latenesses=[0.0, 0.45, 0.0],
+    )
+    @example(  # a robot that moved slowly at half its speed was taken to stand
+        events=[Event(0.392, "clock", 0.291)], scaling=0.5, says="neither", latenesses=[0.0]
+    )
+    @example(  # a goal was sent long after the last report of a slider that moved
+        events=[Event(3.417, "slider", 0.18)], scaling=1.0, says="feedback", latenesses=[0.0]
     )
     def run_one(events: list[Event], scaling: float, says: str, latenesses: list[float]) -> None:
         if says == "neither":
