@@ -185,7 +185,9 @@ class Executor:
             self.play.advance(now, dt, self.scaling)
         if self.state is not ExecutorState.ABORTING:
             expected = self.expected(measured)
-            fault = self._cancelled or self._fault(now, measured, expected)
+            fault = self._fault(now, measured, expected)
+            if fault is None or not fault.without_clock:  # which decides how to stop
+                fault = self._cancelled or fault
             if fault:
                 self._abort(fault, now, measured, expected)
             elif expected is not None and measured is not None:

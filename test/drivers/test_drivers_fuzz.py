@@ -166,6 +166,12 @@ def search(examples: int) -> None:
     @example(  # a goal was sent long after the last report of a slider that moved
         events=[Event(3.417, "slider", 0.18)], scaling=1.0, says="feedback", latenesses=[0.0]
     )
+    @example(  # a cancel hid that the process had stalled: 5 mrad, off the path as it was known
+        events=[Event(2.0, "stall", 1.0), Event(2.01, "cancel", 0.0)],
+        scaling=1.0,
+        says="topic",
+        latenesses=[0.0],
+    )
     def run_one(events: list[Event], scaling: float, says: str, latenesses: list[float]) -> None:
         if says == "neither":
             events = [event for event in events if event.kind != "slider"]
