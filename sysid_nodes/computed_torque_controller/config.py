@@ -43,7 +43,7 @@ class ComputedTorqueControllerConfig:
     )
     largest_step: float = parameter(
         0.05,
-        "Largest accepted distance of a set point from the current reference and from the measured position [rad or m].",
+        "Largest accepted distance of a set point from the current reference, or from the measured position [rad or m].",
         minimum=0.001,
         maximum=0.5,
     )
