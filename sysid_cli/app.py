@@ -23,7 +23,7 @@ from typer.main import get_command, get_command_name, get_group
 
 from sysid_cli.progress import Errors
 from sysid_core.errors import SysIdError
-from sysid_core.files import write_text
+from sysid_core.files import json_text, write_json
 
 MARKUP: Any = "markdown"  # leaves units such as [s] as they are
 
@@ -239,14 +239,13 @@ def _main(
     errors.steps = steps
 
 
-def copy_json(text: str, json_path: str) -> bool:
+def copy_json(content: object, json_path: str) -> bool:
     """Write the output that `--json` requests; return True if it was written to standard output."""
-    text = text.rstrip("\n") + "\n"
     if json_path == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(json_text(content))
         return True
     if json_path:
-        write_text(json_path, text)
+        write_json(json_path, content)
     return False
 
 

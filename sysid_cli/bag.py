@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +67,7 @@ def info(*, path: PathArgument, json_out: JsonPathOption = "") -> None:
         "damage": list(stored.damage),
         "lost_s": stored.lost_s,
     }
-    if not copy_json(json.dumps(result, indent=2), json_out):
+    if not copy_json(result, json_out):
         _show_info(stored)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -204,7 +203,7 @@ def check(
         "marks": [mark.label for mark in recording.marks],
         "notes": [*recording.notes, *([problem] if problem else [])],
     }
-    if not copy_json(json.dumps(result, indent=2), json_out):
+    if not copy_json(result, json_out):
         show_check(result, uses)
     seen = any(u.judged for u in uses if use in ("", u.name))
     raise typer.Exit(0 if fit else 1 if seen else Outcome.NOT_JUDGED.exit_status)

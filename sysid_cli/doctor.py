@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
@@ -288,7 +287,7 @@ def doctor(*, offline: bool = False, json_path: JsonPathOption = "") -> None:
         checks += check_optional_ros()
     healthy = all(check.ok for check in checks if check.required)
     result = {"healthy": healthy, "checks": [asdict(check) for check in checks]}
-    if not copy_json(json.dumps(result, indent=2), json_path):
+    if not copy_json(result, json_path):
         _show(checks, healthy, without_ros)
     raise typer.Exit(0 if healthy else 1)
 

@@ -45,7 +45,6 @@ def export(
         data: Folder with the recordings, if they were moved.
     """
     from sysid_core.export import Carried
-    from sysid_core.report import loss_sentence
 
     targets = export_targets(to)
     require_folder(out)
@@ -70,7 +69,7 @@ def export(
             text += " The table below shows by how much its prediction error increases."
         console.print(mark, text, highlight=False, soft_wrap=True)
         for loss in one.losses:
-            console.print("  ", loss_sentence(loss), highlight=False, soft_wrap=True)
+            console.print("  ", loss.sentence, highlight=False, soft_wrap=True)
     print_exports([(one.error, one.name) for one in made])
     console.print(f"written to {out}, with proof.json", soft_wrap=True, markup=False)
     raise typer.Exit(int(not all(one.equal for one in made)))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,7 +76,7 @@ def identifiability(
         )
     if html_path is not None:
         save_and_list(identifiability_report(answer, weightless), html_path)
-    if json_path and copy_json(json.dumps(answer.to_dict(), indent=2), json_path):
+    if json_path and copy_json(answer.to_dict(), json_path):
         return
     _show(answer, weightless, every)
 

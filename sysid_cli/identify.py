@@ -19,7 +19,7 @@ from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
-from sysid_core.files import json_text, write_json
+from sysid_core.files import write_json
 from sysid_core.workflows import IdentifySettings, ValidateSettings
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def identify(
             found = found.exported(out, targets)
         files = found.write(out)
     print_remarks(found)
-    text = (out / "result.json").read_text(encoding="utf-8")
-    if not copy_json(text, json_path):
+    if not copy_json(found.to_dict(), json_path):
         print_identified(found)
         written = f"written to {out}: {', '.join(files)}"
         print_line(written)
@@ -77,7 +76,7 @@ def validate(
         found = workflows.validate(settings, shown_by(status))
         if out is not None:
             found.write(out)
-    if not copy_json(json_text(found.to_dict()), json_path):
+    if not copy_json(found.to_dict(), json_path):
         print_validated(found)
     raise typer.Exit(found.verdict.exit_status)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,7 +61,7 @@ def check(
         ranks = constrained_ranks(chain, rng)
         save_and_list(loops_report(chain, limits, inside, box, ranks), html_path)
     numbers = _numbers(chain, limits, inside, box, ranks)
-    if copy_json(json.dumps(numbers, indent=2) + "\n", json_path):
+    if copy_json(numbers, json_path):
         return
     for line in _lines(chain, limits, inside, ranks):
         console.print(line, highlight=False, soft_wrap=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,7 @@ from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows, print_settings, print_verdict
 from sysid_core import workflows
 from sysid_core.errors import SignalError, SysIdError
-from sysid_core.files import json_text, write_json
+from sysid_core.files import write_json
 from sysid_core.workflows import WeighSettings
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ def payload(
     assert recording is not None
     found = weigh(recording)
     found.write(out)
-    text = (out / "result.json").read_text(encoding="utf-8")
-    if not copy_json(text, json_path):
+    if not copy_json(found.to_dict(), json_path):
         show(found)
         console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
     raise typer.Exit(found.verdict.exit_status)
@@ -84,7 +82,7 @@ def payload(
 def show_part(found: FoundPart, json_path: str) -> None:
     """Print the probabilities of the known loads, and the decision."""
     result = {"probabilities": dict(found.probabilities), "verdict": found.verdict.to_dict()}
-    if copy_json(json.dumps(result, indent=1), json_path):
+    if copy_json(result, json_path):
         return
     for name, probability in found.probabilities.items():
         console.print(f"{probability:6.3f}  {name}", markup=False, highlight=False)
@@ -163,7 +161,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     }
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "repeatability.json", result)
-    if copy_json(json_text(result), json_path):
+    if copy_json(result, json_path):
         return
     print_rows(
         ("recording", "mass [kg]", "± sd", "com [mm]", "± sd"),

@@ -38,8 +38,7 @@ def payload_torques(
     with errors.status("reading recordings") as status:
         found = workflows.weigh_by_torques(settings, shown_by(status))
         found.write(out)
-    text = (out / "result.json").read_text(encoding="utf-8")
-    if not copy_json(text, json_path):
+    if not copy_json(found.to_dict(), json_path):
         print_verdict(found.verdict)
         said = tuple(reason.text for reason in found.verdict.notable)
         print_summary(found.fit, found.true_mass, out, said)

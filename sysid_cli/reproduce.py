@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -153,7 +152,7 @@ def _write(study: Study, html_path: Path, json_path: str) -> None:
     from sysid_core.report import cell_text, save_and_list
 
     save_and_list(study.report(), html_path)
-    if copy_json(json.dumps(study.to_dict(), indent=2), json_path):
+    if copy_json(study.to_dict(), json_path):
         return
     for table in study.tables:
         print_rows(

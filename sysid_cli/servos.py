@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,8 +39,7 @@ def identify(*, settings: ServoSettings, out: PathOption, json_path: JsonPathOpt
             lambda phase: status.update(f"servos: {phase}"),
         )
         files = found.write(out)
-    text = (out / "result.json").read_text(encoding="utf-8")
-    if not copy_json(text, json_path):
+    if not copy_json(found.to_dict(), json_path):
         _print_result(found.result)
         console.print(f"written to {out}: {', '.join(files)}", highlight=False)
     raise typer.Exit(found.verdict.exit_status)
@@ -83,7 +81,7 @@ def simulate(
             for k, item in enumerate(replays)
         },
     }
-    if not copy_json(json.dumps(content, indent=1), json_path):
+    if not copy_json(content, json_path):
         _print_replays(model.joints, replays)
         for note in dict.fromkeys(note for item in replays for note in item.recording.notes):
             remark("note:", note)

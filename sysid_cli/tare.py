@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,7 @@ def tare(*, settings: TareSettings, out: PathOption, json_path: JsonPathOption =
         remark("no delay:", found.no_delay, to=errors)
     out.parent.mkdir(parents=True, exist_ok=True)
     found.calibration.save(out)
-    if copy_json(json.dumps(found.to_dict(), indent=2), json_path):
+    if copy_json(found.to_dict(), json_path):
         return
     if found.change is not None:
         _print_change(found, out)

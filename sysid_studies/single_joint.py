@@ -17,14 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability.composite_bodies import (
-    LENGTH_TOLERANCE,
-    PARALLEL_TOLERANCE,
-    DrivingAxisChain,
-    MinimalConstants,
-    are_parallel,
-    direction_in_body,
-)
+from sysid_core.identifiability.composite_bodies import DrivingAxisChain, MinimalConstants
 from sysid_core.robot import Array
 
 _ROWS, _COLS = np.array([0, 0, 1, 0, 1, 2]), np.array([0, 1, 1, 2, 2, 2])
@@ -266,8 +259,7 @@ def visible_constants(
     """
     j = observed + 1
     pair = f"joint {moving + 1} ({chain.joint_names[moving]}) and joint {j}"
-    u = direction_in_body(chain, moving, observed, posture)
-    parallel = are_parallel(u, (0.0, 0.0, 1.0))
+    parallel = chain.are_parallel(moving, observed, posture)
     vertical = chain.is_vertical(chain.axis_lines(posture)[1][observed])
     moments = (f"k{j}x", f"k{j}y")
     if chain.revolute[moving] and chain.revolute[observed]:
@@ -280,8 +272,7 @@ def visible_constants(
                 (f"U{j}_33",), f"property 1.3a of Lin (1992): joint {j} itself moves, vertical"
             )
         if parallel:
-            offset = np.cross(_reach(chain, moving, observed, posture), u)
-            if vertical and np.linalg.norm(offset) <= LENGTH_TOLERANCE:
+            if vertical and chain.coincide(moving, observed, posture):
                 return Visibility(
                     (f"U{j}_33",), f"property 1.1c of Lin (1992): {pair} are one vertical axis"
                 )
@@ -289,7 +280,7 @@ def visible_constants(
                 (f"U{j}_33", *moments), f"property 1.1d of Lin (1992): {pair} are parallel"
             )
         inertia = (f"U{j}_11-22", f"U{j}_12", f"U{j}_13", f"U{j}_23")
-        if abs(u[2]) <= PARALLEL_TOLERANCE:
+        if chain.are_perpendicular(moving, observed, posture):
             return Visibility(
                 (*inertia, *moments), f"property 1.1b of Lin (1992): {pair} are perpendicular"
             )
@@ -338,7 +329,7 @@ def _motion_of_body(
     """Angular velocity, angular acceleration, and linear acceleration without gravity, (K, 3) each,
     equations (53) to (55).
     """
-    u = direction_in_body(chain, moving, observed, posture)
+    u = chain.axis_in_body(moving, observed, posture)
     if not chain.revolute[moving]:
         still = np.zeros((len(v), 3))
         return still, still, u * a

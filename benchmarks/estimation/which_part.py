@@ -32,12 +32,11 @@ from payload_real import axia80, guided, lara8, panda, printed, table, weighed
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
-    KnownLoad,
-    KnownLoads,
     held_data,
     judge_part,
     part_probabilities,
 )
+from sysid_core.estimation.payload_live.parts import KnownLoad, KnownLoads
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.reasons import Severity
 from sysid_core.robot import Array, RobotModel

@@ -60,8 +60,8 @@ def _run(
             bar.update(task, completed=share, description=text)
 
         motion = workflows.plan(robot, settings, watched(say))
-        text = motion.write(out)
-    if not copy_json(text, json_path):
+        motion.write(out)
+    if not copy_json(motion.to_dict(), json_path):
         _show(motion, out)
 
 

@@ -5,7 +5,6 @@ from sysid_core.controller_payload.exchange import (
     ControllerSetting,
     ExchangeState,
     PayloadExchange,
-    controller_settings,
     settings_of,
 )
 from sysid_core.controller_payload.load_diagram import LoadDiagram
@@ -21,6 +20,5 @@ __all__ = [
     "PayloadExchange",
     "PayloadLimits",
     "VendorRequest",
-    "controller_settings",
     "settings_of",
 ]

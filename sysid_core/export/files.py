@@ -58,6 +58,20 @@ class LossCode(Kind):
     MESH_FORMAT = "mesh_format"  # that the target doesn't read: its format, flat, too large
 
 
+_LOST = {
+    LossCode.GRAVITY: "direction of gravity (rotate the base in the world of the simulator):",
+    LossCode.VELOCITY_LIMITS: "velocity limits of",
+    LossCode.EFFORT_LIMITS: "effort limits of",
+    LossCode.ACCELERATION_LIMITS: "acceleration limits (fill them in) of",
+    LossCode.LOCKED: "motion of locked joints, which are fixed (rad or m):",
+    LossCode.MIMIC: "coupling of mimic joints",
+    LossCode.SHAPES: "visual and collision shapes of",
+    LossCode.NAMES: "names that the format does not allow (replaced):",
+    LossCode.MESH_MISSING: "meshes that were not found:",
+    LossCode.MESH_FORMAT: "meshes that the format does not support:",
+}
+
+
 @dataclass(frozen=True)
 class Loss:
     """Model term that a file format lacks, with its effect.
@@ -69,6 +83,11 @@ class Loss:
 
     code: LossCode
     names: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Sentence on the missing term."""
+        return f"Lost: {_LOST[self.code]} {', '.join(self.names)}."
 
     def to_dict(self) -> dict[str, object]:
         """Return the loss as plain data for proof.json."""

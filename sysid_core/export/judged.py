@@ -17,6 +17,7 @@ from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.projection import Projections, projections
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of, with_meshes
+from sysid_core.reasons import Reason
 from sysid_core.robot import Array, DriveTrain, is_physically_consistent
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import Recording
@@ -81,6 +82,31 @@ class ExportedError:
     def worth_a_warning(self) -> bool:
         """True if the export causes a larger error than the identification, or is faulty."""
         return self.rise > LOSING or self.unexplained
+
+    @property
+    def dearest(self) -> list[str]:
+        """Lost terms, in decreasing order of the error they cause."""
+        return sorted(self.costs, key=lambda name: -self.costs[name])
+
+    def warnings(self, file: str) -> tuple[Reason, ...]:
+        """Return the warning about a larger or unexplained error of the file; empty if there is
+        none.
+
+        Args:
+            file: Name of the file for the warning.
+        """
+        if not self.worth_a_warning:
+            return ()
+        sizes = {
+            "inside": 100.0 * self.inside,
+            "exported": 100.0 * self.exported,
+            "rise": self.rise,
+        }
+        if self.unexplained:
+            more = {"unexplained": self.unexplained_rise}
+            return (Reason.warning("export-differs", file=file, **sizes, **more),)
+        lost = ", ".join(self.dearest)
+        return (Reason.warning("export-loses", file=file, **sizes, lost=lost),)
 
     def to_dict(self) -> dict[str, object]:
         """Return the errors as plain data for result.json and proof.json."""

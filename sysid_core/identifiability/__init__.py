@@ -9,7 +9,6 @@ from sysid_core.identifiability.base_parameters import (
 )
 from sysid_core.identifiability.constrained import ConstrainedRanks, constrained_ranks
 from sysid_core.identifiability.excitation import Excitation, condition_number, measure_excitation
-from sysid_core.identifiability.servo_scales import servo_scales
 
 __all__ = [
     "BaseParameters",
@@ -21,5 +20,4 @@ __all__ = [
     "numerical_rank",
     "random_states",
     "sampled_base_parameters",
-    "servo_scales",
 ]

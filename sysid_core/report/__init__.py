@@ -8,12 +8,7 @@ from sysid_core.lazy import names_of
 if TYPE_CHECKING:
     from sysid_core.report.arm_charts import prediction_chart
     from sysid_core.report.charts import COLOURS, Figure, thinned
-    from sysid_core.report.exports import (
-        export_section,
-        export_table,
-        export_warnings,
-        loss_sentence,
-    )
+    from sysid_core.report.exports import export_section, export_table
     from sysid_core.report.html import Report, cell_text, with_deviation
     from sysid_core.report.identifiability import (
         LEGEND,
@@ -58,14 +53,12 @@ __all__ = [
     "error_summary",
     "export_section",
     "export_table",
-    "export_warnings",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",
     "identification_report",
     "loaded_arm_report",
     "loops_report",
-    "loss_sentence",
     "motion_report",
     "moving_robot",
     "payload_report",

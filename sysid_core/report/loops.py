@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_core.identifiability import ConstrainedRanks
-from sysid_core.planning.closed_chain import MAX_CONDITION, AssemblyMap, coupled_drives
+from sysid_core.planning.closed_chain import AssemblyMap, coupled_drives
 from sysid_core.report.charts import COLOURS, SCALES, Figure
 from sysid_core.report.html import Report
 from sysid_core.robot.loops import (
@@ -72,9 +72,9 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
     )
     worst = float(inside.condition.max())
     report.verdict(
-        worst < MAX_CONDITION,
+        worst < inside.most,
         "The driven joints determine the passive ones: the condition number of the loop Jacobian is"
-        f" at most {worst:.3g} ({MAX_CONDITION:g} is the limit, near a dead centre).",
+        f" at most {worst:.3g} ({inside.most:g} is the limit, near a dead centre).",
     )
     report.table(
         ("quantity", "value"),

@@ -4,12 +4,10 @@
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
 from sysid_core.simulation.plant import MujocoPlant, PositionPlant, build_mujoco_spec
 from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot
-from sysid_core.simulation.stepping import PlantSample
 
 __all__ = [
     "ClosedChainPlant",
     "MujocoPlant",
-    "PlantSample",
     "PositionPlant",
     "SensorNoise",
     "SimulatedRobot",

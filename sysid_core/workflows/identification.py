@@ -35,7 +35,6 @@ from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
-    export_warnings,
     identification_report,
     prediction_sentence,
     save_and_list,
@@ -208,8 +207,8 @@ class IdentifiedArm:
         self._write_values(Path(folder))
         places = mesh_places(self.inputs.get("robot", ""))
         made = self.export(Path(folder) / EXPORTS, targets, meshes=places, result=Path(folder))
-        warnings = export_warnings([(one.error, one.name) for one in made])
-        return replace(self, exports=made, verdict=self.verdict + warnings)
+        warnings = (reason for one in made for reason in one.error.warnings(one.name))
+        return replace(self, exports=made, verdict=self.verdict + tuple(warnings))
 
     def export(
         self,
@@ -304,7 +303,7 @@ def identify_data(
             held_out=bool(others),
         )
         if description is not None:
-            verdict += export_warnings([(description.error, URDF)])
+            verdict += description.error.warnings(URDF)
     return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
 
 

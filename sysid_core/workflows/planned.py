@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sysid_core.errors import ExcitationError
-from sysid_core.files import write_text
+from sysid_core.files import write_json
 from sysid_core.planning import (
     HeldBox,
     MotionCheck,
@@ -161,8 +160,8 @@ class PlannedMotion:
             "limits": self.planning.limits.as_dict(),
         }
 
-    def write(self, out: Path) -> str:
-        """Write trajectory, plan.json and report to a folder, and return the text of plan.json.
+    def write(self, out: Path) -> None:
+        """Write trajectory, plan.json and report to a folder.
 
         Raises:
             ExcitationError: A motion is not safe; no file is written.
@@ -193,6 +192,4 @@ class PlannedMotion:
                 report.heading(heading)
                 report.table(columns, rows)
         save_and_list(report, out / "report.html")
-        text = json.dumps(self.to_dict(), indent=2) + "\n"
-        write_text(out / "plan.json", text)
-        return text
+        write_json(out / "plan.json", self.to_dict())

@@ -8,9 +8,9 @@ import dataclasses
 import numpy as np
 
 from sysid_core.planning import Segment, Trajectory, minimum_jerk
-from sysid_core.planning.closed_chain import driven_trajectory, reach_alone
+from sysid_core.planning.closed_chain import reach_alone
 from sysid_core.robot import Array
-from sysid_core.robot.loops import ClosedChain, MotionBox
+from sysid_core.robot.loops import ClosedChain, MotionBox, assemble
 
 FADE = 1.5  # [s], in which a motion swells from rest and dies away: a third of its slowest wave
 RATE_HZ = 1000.0
@@ -49,7 +49,7 @@ def sine_trajectory(
     note = f"Sines with a peak velocity of {peak_velocity:g} rad/s."
     if not alone:
         s, v, a = _sines(t, omega)
-        return driven_trajectory(chain, t, *_faded(box, t, s, v, a), (note,))
+        return _trajectory(chain, t, *_faded(box, t, s, v, a), (note,))
     pieces, segments = [], []
     for i, name in enumerate(box.names):
         only = (np.arange(len(omega)) == i).astype(float)
@@ -59,8 +59,16 @@ def sine_trajectory(
         segments.append(Segment(name, i * duration, i * duration + float(t[-1]), joints))
     q_a, v_a, a_a = (np.concatenate([piece[k] for piece in pieces]) for k in range(3))
     time = np.concatenate([t + i * duration for i in range(len(pieces))])
-    whole = driven_trajectory(chain, time, q_a, v_a, a_a, (note, "One coordinate after another."))
+    whole = _trajectory(chain, time, q_a, v_a, a_a, (note, "One coordinate after another."))
     return dataclasses.replace(whole, segments=tuple(segments))
+
+
+def _trajectory(
+    chain: ClosedChain, t: Array, q_a: Array, v_a: Array, a_a: Array, notes: tuple[str, ...]
+) -> Trajectory:
+    """Trajectory of the driven joints; the loops must close along it."""
+    assemble(chain, q_a[:: max(1, len(q_a) // 200)])
+    return Trajectory.of(chain.model, t, q_a, v_a, a_a, chain.actuated, notes=notes)
 
 
 def _sines(t: Array, omega: Array) -> tuple[Array, Array, Array]:

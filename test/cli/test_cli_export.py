@@ -20,7 +20,7 @@ from two_joint_arm import URDF, call, columns, swing
 
 from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.export import LossCode
+from sysid_core.export.files import LossCode
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,

@@ -12,8 +12,9 @@ from random_tree import random_urdf, with_consistent_bodies
 from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
-from sysid_core.export import JointFields, LossCode, PositionServo, Target, mjcf_of, write_mjcf
+from sysid_core.export import JointFields, PositionServo, Target, mjcf_of, write_mjcf
 from sysid_core.export.files import (
+    LossCode,
     largest_differences,
     losses_of,
     reader_of,

@@ -11,8 +11,8 @@ import yaml
 from exported_arm import with_drives
 from two_joint_arm import URDF
 
-from sysid_core.export import LossCode, Target
-from sysid_core.export.files import largest_differences, reader_of, write_target
+from sysid_core.export import Target
+from sysid_core.export.files import LossCode, largest_differences, reader_of, write_target
 from sysid_core.export.projection import Projection
 from sysid_core.robot import RobotModel
 

@@ -7,8 +7,14 @@ from exported_arm import LOADED, USUAL, identified, with_drives
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
-from sysid_core.export import LossCode, Target
-from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
+from sysid_core.export import Target
+from sysid_core.export.files import (
+    LossCode,
+    largest_differences,
+    losses_of,
+    reader_of,
+    write_target,
+)
 from sysid_core.export.projection import projections
 from sysid_core.export.usd import UsdReader, prim_names, usd_of
 from sysid_core.robot import RobotModel

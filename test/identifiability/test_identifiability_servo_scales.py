@@ -6,8 +6,9 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability import numerical_rank, servo_scales
+from sysid_core.identifiability import numerical_rank
 from sysid_core.robot import RobotModel, load_robot
+from sysid_core.servos.scales import servo_scales
 
 JOINTS = (
     pin.JointModelRX,

@@ -17,9 +17,9 @@ from sysid_core.controller_payload import (
     PayloadExchange,
     PayloadLimits,
     VendorRequest,
-    controller_settings,
     settings_of,
 )
+from sysid_core.controller_payload.exchange import controller_settings
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi

@@ -10,8 +10,6 @@ from sysid_core.estimation.payload_live.knowledge import (
 from sysid_core.estimation.payload_live.marks import motion_window
 from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.parts import (
-    KnownLoad,
-    KnownLoads,
     judge_part,
     load_parts,
     part_probabilities,
@@ -33,8 +31,6 @@ __all__ = [
     "MOTION_SEGMENTS",
     "RUN_START",
     "TARE_PREFIX",
-    "KnownLoad",
-    "KnownLoads",
     "OnlinePayload",
     "PayloadKnowledge",
     "PayloadSession",

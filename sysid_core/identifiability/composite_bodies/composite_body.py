@@ -15,11 +15,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.composite_bodies.driving_axes import (
-    LENGTH_TOLERANCE,
-    DrivingAxisChain,
-    are_parallel,
-)
+from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.robot import Array, RobotModel, parameter_transform
 
 # Places in the constants of one body, in the order of pi: m, kx, ky, kz, U11, U12, U22, U13, U23, U33.
@@ -157,8 +153,8 @@ def _minimal_rows(
             for name, place in (("k{}x", _KX), ("k{}y", _KY), ("k{}z", _KZ)):
                 add(name, "kg m", i, {place: 1.0})
         elif i > r:
-            ux, uy, uz = direction_in_body(chain, r, i)
-            if not are_parallel((ux, uy, uz), (0.0, 0.0, 1.0)):
+            ux, uy, uz = chain.axis_in_body(r, i)
+            if not chain.are_parallel(r, i):
                 add("k{}_axial", "kg m", i, {_KX: -uy, _KY: ux})
                 add("k{}_radial", "kg m", i, {_KX: -uz * ux, _KY: -uz * uy, _KZ: 1.0 - uz**2})
     names, units, bodies, rows = zip(*found, strict=True)
@@ -172,26 +168,12 @@ def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
     The torques do not depend on these first moments if every axis up to j is vertical and coincides
     with that of j.
     """
-    origins, axes = chain.axis_lines(np.zeros(chain.n))
-    for k in range(j + 1):
-        if not (chain.is_vertical(axes[k]) and are_parallel(axes[k], axes[j])):
-            return True
-        offset = np.cross(origins[j] - origins[k], axes[j])
-        if chain.revolute[k] and np.linalg.norm(offset) > LENGTH_TOLERANCE:
-            return True
-    return False
-
-
-def direction_in_body(chain: DrivingAxisChain, m: int, i: int, q: ArrayLike | None = None) -> Array:
-    r"""Return the axis `u_m^(i)` of joint m in frame E_i, for m <= i, at q = 0 unless given; shape
-    (3,).
-
-    Lin (1992), eq. (42).
-    """
-    u: Array = np.array([0.0, 0.0, 1.0])
-    for R in chain.rotations(np.zeros(chain.n) if q is None else q)[m + 1 : i + 1]:
-        u = R.T @ u
-    return u
+    axes = chain.axis_lines(np.zeros(chain.n))[1]
+    return not all(
+        chain.is_vertical(axes[k])
+        and (chain.coincide(k, j) if chain.revolute[k] else chain.are_parallel(k, j))
+        for k in range(j + 1)
+    )
 
 
 def _lift(selection: Array) -> Array:

@@ -117,13 +117,40 @@ class DrivingAxisChain:
         """
         z = self.axes_at_zero
         for j in range(self.first_revolute + 1, self.n):
-            if self.revolute[j] and not are_parallel(z[j], z[self.first_revolute]):
+            if self.revolute[j] and not _parallel(z[j], z[self.first_revolute]):
                 return j
         return self.n
 
     def is_vertical(self, axis: ArrayLike) -> bool:
         """Return True if an axis in E_0, shape (3,), is parallel to gravity."""
-        return are_parallel(axis, self.gravity)
+        return _parallel(axis, self.gravity)
+
+    def axis_in_body(self, m: int, i: int, q: ArrayLike | None = None) -> Array:
+        r"""Return the axis `u_m^(i)` of joint m in frame E_i, for m <= i, at q = 0 unless given;
+        shape (3,).
+
+        Lin (1992), eq. (42).
+        """
+        u: Array = np.array([0.0, 0.0, 1.0])
+        for R in self.rotations(np.zeros(self.n) if q is None else q)[m + 1 : i + 1]:
+            u = R.T @ u
+        return u
+
+    def are_parallel(self, m: int, i: int, q: ArrayLike | None = None) -> bool:
+        """Return True if the axes of joints m <= i are parallel or antiparallel, at q = 0 unless
+        given.
+        """
+        return _parallel(self.axis_in_body(m, i, q), (0.0, 0.0, 1.0))
+
+    def are_perpendicular(self, m: int, i: int, q: ArrayLike | None = None) -> bool:
+        """Return True if the axes of joints m <= i are perpendicular, at q = 0 unless given."""
+        return bool(abs(self.axis_in_body(m, i, q)[2]) <= PARALLEL_TOLERANCE)
+
+    def coincide(self, m: int, i: int, q: ArrayLike | None = None) -> bool:
+        """Return True if the axes of joints m and i lie on one line, at q = 0 unless given."""
+        origins, axes = self.axis_lines(np.zeros(self.n) if q is None else q)
+        offset = np.cross(origins[i] - origins[m], axes[i])
+        return _parallel(axes[m], axes[i]) and bool(np.linalg.norm(offset) <= LENGTH_TOLERANCE)
 
     def axis_lines(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return the origins (n, 3) and directions (n, 3) of all joint axes in E_0."""
@@ -136,9 +163,9 @@ class DrivingAxisChain:
         return origins, axes
 
 
-def are_parallel(u: ArrayLike, w: ArrayLike) -> bool:
-    """Return True if two vectors of shape (3,) are parallel or antiparallel within
-    `PARALLEL_TOLERANCE`, or if one is zero.
+def _parallel(u: ArrayLike, w: ArrayLike) -> bool:
+    """True if two vectors of shape (3,) are parallel or antiparallel within `PARALLEL_TOLERANCE`, or
+    if one is zero.
     """
     u, w = np.asarray(u, dtype=float), np.asarray(w, dtype=float)
     size = np.linalg.norm(u) * np.linalg.norm(w)
@@ -214,7 +241,7 @@ def _frames_on_common_normals(X_WJ: Array, axes_J: Array) -> Array:
         if i + 1 < n:
             normal = np.cross(z[i], z[i + 1])
             gap = p[i + 1] - p[i]
-            if not are_parallel(z[i], z[i + 1]):
+            if not _parallel(z[i], z[i + 1]):
                 # Feet of the common normal on both axes.
                 A = np.column_stack([z[i], -z[i + 1], normal])
                 along, along_next, _ = np.linalg.solve(A, gap)

@@ -2,7 +2,6 @@
 """Exciting motions of closed chains."""
 
 from sysid_core.planning.closed_chain.box import (
-    MAX_CONDITION,
     AssemblyMap,
     coupled_drives,
     motion_box,
@@ -11,16 +10,13 @@ from sysid_core.planning.closed_chain.box import (
 from sysid_core.planning.closed_chain.motion import of_all_joints, plan_loop_motion
 from sysid_core.planning.closed_chain.plan import (
     LoopExcitation,
-    driven_trajectory,
     plan_loop_excitation,
 )
 
 __all__ = [
-    "MAX_CONDITION",
     "AssemblyMap",
     "LoopExcitation",
     "coupled_drives",
-    "driven_trajectory",
     "motion_box",
     "of_all_joints",
     "plan_loop_excitation",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,10 @@ class AssemblyMap:
         condition: Condition number of J_u, shape (K,).
         alternatives: Mask of the postures with a second solution within the limits, shape (K,).
         residual: Largest closure error of the assembled postures [m].
+        most: Largest permitted condition number of J_u.
     """
 
+    most: ClassVar[float] = MAX_CONDITION
     q: Array
     assembled: NDArray[np.bool_]
     within_limits: NDArray[np.bool_]

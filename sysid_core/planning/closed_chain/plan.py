@@ -263,24 +263,5 @@ def _trajectory(
     q_a, v_a, a_a = _played(box, basis, coefficients, t)
     against = ", relative to vigorous motion" if config.inertials else ""
     note = f"Condition number of the observation matrix so far: {condition:.4g}{against}."
-    return driven_trajectory(chain, t, q_a, v_a, a_a, (note,))
-
-
-def driven_trajectory(
-    chain: ClosedChain, t: Array, q_a: Array, v_a: Array, a_a: Array, notes: tuple[str, ...]
-) -> Trajectory:
-    """Return the trajectory of the driven joints.
-
-    Args:
-        chain: Robot with loops.
-        t: Times from 0, shape (K,) [s].
-        q_a: Positions of the driven joints, shape (K, n_a) [rad or m].
-        v_a: Velocities of the driven joints, shape (K, n_a) [rad/s or m/s].
-        a_a: Accelerations of the driven joints, shape (K, n_a) [rad/s^2 or m/s^2].
-        notes: Notes of the trajectory.
-
-    Raises:
-        ModelError: The loops do not close along the motion.
-    """
-    assemble(chain, q_a[:: max(1, len(q_a) // 200)])
-    return Trajectory.of(chain.model, t, q_a, v_a, a_a, chain.actuated, notes=notes)
+    assemble(chain, q_a[:: max(1, len(q_a) // 200)])  # raises where the loops do not close
+    return Trajectory.of(chain.model, t, q_a, v_a, a_a, chain.actuated, notes=(note,))

@@ -14,13 +14,13 @@ from sysid_cli.app import app
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
-    KnownLoads,
     held_data,
     judge_part,
     load_parts,
     part_probabilities,
     repeatability,
 )
+from sysid_core.estimation.payload_live.parts import KnownLoads
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.reasons import Severity
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor

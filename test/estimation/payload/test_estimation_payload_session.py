@@ -16,8 +16,6 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
     RUN_START,
-    KnownLoad,
-    KnownLoads,
     OnlinePayload,
     PayloadSession,
     held_data,
@@ -25,6 +23,7 @@ from sysid_core.estimation.payload_live import (
     replay_payload,
     weigh_motion,
 )
+from sysid_core.estimation.payload_live.parts import KnownLoad, KnownLoads
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     RunningMAP,

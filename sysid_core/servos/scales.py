@@ -15,11 +15,12 @@ gravity torque is a group of its own, whose gain cannot be determined.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from scipy.sparse.csgraph import connected_components
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.robot import RobotModel
@@ -94,9 +95,8 @@ def servo_scales(
             f" '{model.name}'.",
             remedy=f"Its joints: {', '.join(names)}; hold a floating base fixed.",
         )
-    tied = _tied(model, still)
-    groups = _components(tied)
-    named = [tuple(names[i] for i in group) for group in groups]
+    count, group_of = connected_components(_tied(model, still), directed=False)
+    named = [tuple(names[i] for i in np.flatnonzero(group_of == k)) for k in range(count)]
     return ServoScales(
         tuple(g for g in named if not set(g) & set(known)),
         tuple(g for g in named if set(g) & set(known)),
@@ -136,11 +136,3 @@ def _tied(model: RobotModel, still: bool) -> np.ndarray:
             if not still:
                 tied[:, j] |= (np.abs(M_moved - M) > size).any(axis=1)
     return np.asarray(tied | tied.T)
-
-
-def _components(tied: np.ndarray) -> Sequence[tuple[int, ...]]:
-    """Connected groups of a symmetric relation, each in ascending order."""
-    reach = tied.copy()
-    for k in range(len(reach)):
-        reach |= reach[:, k : k + 1] & reach[k : k + 1]
-    return tuple(dict.fromkeys(tuple(int(i) for i in np.flatnonzero(row)) for row in reach))
