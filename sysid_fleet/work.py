@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,28 +34,7 @@ def fleet_report(state: FleetState) -> Report:
     """
     report = Report("Fleet", f"{len({k[0] for k in state.trends})} robots")
     alarms = state.alarms()
-    robots = sorted({a["robot"] for a in alarms})
-    rate = f"{state.false_alarms:g} false alarms for each robot and year are expected"
-    if alarms:
-        first = alarms[0]
-        sentence = (
-            f"Changes: {len(alarms)}, robots: {len(robots)}; the most significant: {first['robot']}"
-            f" {first['parameter']} {first['before']:.4g} to {first['after']:.4g} {first['unit']}"
-            f" since {first['begins']:%Y-%m-%d}."
-        )
-        report.headline(state.outcome, sentence, next_steps=[f"{rate}.".capitalize()])
-    elif state.outcome is Outcome.NOT_JUDGED:
-        report.headline(
-            state.outcome,
-            f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
-            next_steps=[
-                "Give recordings of each robot from several nights, between which changes are detected."
-                " The recordings without an estimate are listed below, with the reasons."
-            ],
-        )
-    else:
-        lost = f"; {len(state.failed)} recordings gave no estimate" if state.failed else ""
-        report.headline(state.outcome, f"Nothing changed in {state.watched} trends ({rate}){lost}.")
+    _headline(report, state, alarms)
     report.heading("Alarms")
     report.table(
         ("robot", "tool", "parameter", "since", "noticed", "before", "after", "change", "unit"),
@@ -95,6 +75,32 @@ def fleet_report(state: FleetState) -> Report:
     _list(report, "Recordings estimated with other settings (ignored)", state.outdated)
     _list(report, "Copies of other recordings (counted once)", copies)
     return report
+
+
+def _headline(report: Report, state: FleetState, alarms: list[dict[str, Any]]) -> None:
+    """Add the verdict over all robots."""
+    robots = {a["robot"] for a in alarms}
+    rate = f"{state.false_alarms:g} false alarms for each robot and year are expected"
+    if alarms:
+        first = alarms[0]
+        sentence = (
+            f"Changes: {len(alarms)}, robots: {len(robots)}; the most significant: {first['robot']}"
+            f" {first['parameter']} {first['before']:.4g} to {first['after']:.4g} {first['unit']}"
+            f" since {first['begins']:%Y-%m-%d}."
+        )
+        report.headline(state.outcome, sentence, next_steps=[f"{rate}.".capitalize()])
+    elif state.outcome is Outcome.NOT_JUDGED:
+        report.headline(
+            state.outcome,
+            f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
+            next_steps=[
+                "Give recordings of each robot from several nights, between which changes are detected."
+                " The recordings without an estimate are listed below, with the reasons."
+            ],
+        )
+    else:
+        lost = f"; {len(state.failed)} recordings gave no estimate" if state.failed else ""
+        report.headline(state.outcome, f"Nothing changed in {state.watched} trends ({rate}){lost}.")
 
 
 def _list(report: Report, heading: str, lines: Sequence[str]) -> None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from sysid_core.robot import Array, RobotModel
-from sysid_core.robot.loops import mimic_joints
+from sysid_core.robot import Array, RobotModel, mimic_joints
 
 LEGS = ("FL", "FR", "RL", "RR")
 LEG_JOINTS = ("abad", "hip", "knee")

@@ -28,8 +28,8 @@ from sysid_core.export.urdf import UrdfReader, urdf_of, with_meshes
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_text, write_yaml
 from sysid_core.kinds import Kind
-from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel
-from sysid_core.robot.loops import DrivenRobot, mimic_joints
+from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel, mimic_joints
+from sysid_core.robot.loops import DrivenRobot
 
 _ENDINGS = {
     Target.URDF: "urdf",

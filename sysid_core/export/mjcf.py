@@ -30,8 +30,8 @@ from sysid_core.export.tree import (
     tree_of,
 )
 from sysid_core.lazy import lazy_import
-from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
-from sysid_core.robot.loops import ClosedChain, LoopKind, mimic_joints
+from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi, mimic_joints
+from sysid_core.robot.loops import ClosedChain, LoopKind
 
 if TYPE_CHECKING:
     import mujoco

@@ -18,9 +18,9 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
 from sysid_core.export.projection import Projection
-from sysid_core.export.read_back import ReadTree
 from sysid_core.export.tree import (
     FIXED_BASE,
+    ReadTree,
     Tree,
     TreeJoint,
     distinct_names,

@@ -12,8 +12,7 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import Identification
 from sysid_core.export.projection import Projection
-from sysid_core.export.read_back import ReadTree
-from sysid_core.export.tree import exact
+from sysid_core.export.tree import ReadTree, exact
 from sysid_core.robot import (
     INERTIA_ENTRIES,
     Array,

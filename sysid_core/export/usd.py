@@ -20,8 +20,7 @@ import pinocchio as pin
 
 from sysid_core.errors import ModelError
 from sysid_core.export.projection import Projection
-from sysid_core.export.read_back import ReadTree
-from sysid_core.export.tree import FIXED_BASE, TreeJoint, distinct_names, exact, tree_of
+from sysid_core.export.tree import FIXED_BASE, ReadTree, TreeJoint, distinct_names, exact, tree_of
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 
 _DEGREES = 180.0 / np.pi

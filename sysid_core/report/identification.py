@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.estimation.arm import Identification
+from sysid_core.estimation.arm import Identification, TorqueDelay
 from sysid_core.estimation.arm_fit import ArmFit
 from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
 from sysid_core.estimation.payload import PayloadSummary
@@ -137,7 +137,6 @@ def identification_report(
         validation: Predictions of other recordings.
         fit: Chosen settings, if all joints were fitted at once; None otherwise.
     """
-    delay = None if fit is None else fit.lags.common
     estimate = identification.estimate
     report = Report(
         f"Identification of {estimate.robot}",
@@ -162,32 +161,56 @@ def identification_report(
             *estimate.notes,
         ]
     )
-    if delay is not None and not delay.shows:
-        report.paragraph(
-            "The delay of the efforts relative to the positions cannot be estimated from this"
-            " motion."
-        )
-    elif delay is not None:
-        corrected = identification.processing.delay
-        report.paragraph(
-            f"Delay of the efforts relative to the positions: {1e3 * delay.seconds:.2f} ±"
-            f" {1e3 * delay.sd:.2f} ms; {'corrected' if corrected else 'not corrected'}."
-        )
-    if (feedback := identification.feedback) is not None:
-        report.table(
-            ["joint", f"velocity gain [{(validation or training)[0].unit} s/rad]"],
-            [list(x) for x in zip(identification.model.joint_names, feedback.gains, strict=True)],
-            "Reaction of the controllers to the noise of the"
-            f" {'measured' if feedback.measured else 'differentiated'} velocities, with a lag of"
-            f" {feedback.lag} samples. The reaction is no part of the robot's torques: along a smooth"
-            " motion it is 0",
-            folded=True,
-        )
+    if fit is not None:
+        _delay(report, fit.lags.common, corrected=bool(identification.processing.delay))
+    _reaction(report, identification, validation or training)
     _correlations(report, estimate)
     if unseen and training:
         report.heading("Fitted recordings", folded=True)
         _predictions(report, training)
-    drawn = [(p, residual_chart(p)) for p in (validation or training)[:SHOWN]]
+    _residuals(report, (validation or training)[:SHOWN])
+    if fit is not None and fit.benefits:
+        _benefit_table(report, identification, fit.benefits)
+    if fit is not None and fit.loaded is not None and fit.load is not None:
+        _load_section(report, fit.loaded, fit.load)
+    return report
+
+
+def _delay(report: Report, delay: TorqueDelay, *, corrected: bool) -> None:
+    """Add the delay of the efforts, and whether it was corrected."""
+    if not delay.shows:
+        report.paragraph(
+            "The delay of the efforts relative to the positions cannot be estimated from this"
+            " motion."
+        )
+        return
+    report.paragraph(
+        f"Delay of the efforts relative to the positions: {1e3 * delay.seconds:.2f} ±"
+        f" {1e3 * delay.sd:.2f} ms; {'corrected' if corrected else 'not corrected'}."
+    )
+
+
+def _reaction(
+    report: Report, identification: Identification, predictions: Sequence[Prediction]
+) -> None:
+    """Add a table of the controllers' reaction to velocity noise, if one was found."""
+    feedback = identification.feedback
+    if feedback is None:
+        return
+    report.table(
+        ["joint", f"velocity gain [{predictions[0].unit} s/rad]"],
+        [list(x) for x in zip(identification.model.joint_names, feedback.gains, strict=True)],
+        "Reaction of the controllers to the noise of the"
+        f" {'measured' if feedback.measured else 'differentiated'} velocities, with a lag of"
+        f" {feedback.lag} samples. The reaction is no part of the robot's torques: along a smooth"
+        " motion it is 0",
+        folded=True,
+    )
+
+
+def _residuals(report: Report, predictions: Sequence[Prediction]) -> None:
+    """Add the spectra of the residuals."""
+    drawn = [(p, residual_chart(p)) for p in predictions]
     if any(chart is not None for _, chart in drawn):
         report.heading("Residuals by frequency", folded=True)
     for prediction, chart in drawn:
@@ -198,11 +221,6 @@ def identification_report(
                 " torque ripple of gears and motors, and a rise towards low frequencies to model errors;"
                 " the spectrum of noise is flat.",
             )
-    if fit is not None and fit.benefits:
-        _benefit_table(report, identification, fit.benefits)
-    if fit is not None and fit.loaded is not None and fit.load is not None:
-        _load_section(report, fit.loaded, fit.load)
-    return report
 
 
 def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:

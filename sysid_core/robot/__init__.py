@@ -16,7 +16,7 @@ from sysid_core.robot.friction import (
     smooth_sign,
     usual_friction,
 )
-from sysid_core.robot.held_joints import hold_joints, lock_options
+from sysid_core.robot.held_joints import hold_joints, lock_options, mimic_joints
 from sysid_core.robot.inertia import (
     INERTIA_ENTRIES,
     INERTIAL_NAMES,
@@ -73,6 +73,7 @@ __all__ = [
     "load_robot",
     "lock_options",
     "mass_com_inertia_from_pi",
+    "mimic_joints",
     "parameter_transform",
     "pi_from_mass_com_inertia",
     "pi_from_pseudo_inertia",

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving and locked joints of a description: fingers, rods, unmeasured joints."""
+"""Moving, locked and mimicking joints of a description: fingers, rods, unmeasured joints."""
 
 from __future__ import annotations
 
+import functools
 import shlex
+import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -106,3 +109,58 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
 def lock_options(joints: Iterable[str]) -> str:
     """Return the options of a command that lock these joints, quoted for a shell."""
     return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
+
+
+@dataclass(frozen=True)
+class MimicJoint:
+    """Joint with a `<mimic>` element in the URDF, resolved to the joint that it finally follows."""
+
+    joint: str
+    leader: str
+    multiplier: float
+    offset: float
+
+
+def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
+    """Return the couplings of a model's joints that the URDF declares as mimic joints.
+
+    Raises:
+        ModelError: Joints mimic each other in a circle.
+    """
+    direct = _mimic_elements(model.urdf_xml)
+    if not direct:
+        return ()
+    resolved = []
+    for name in model.joint_names:
+        if name not in direct:
+            continue
+        leader, multiplier, offset = direct[name]
+        seen = {name}
+        while leader in direct:
+            if leader in seen:
+                raise ModelError(
+                    f"The joints {sorted(seen)} mimic each other in a circle.",
+                    remedy="One of them must lead: correct the URDF.",
+                )
+            seen.add(leader)
+            leader, m, b = direct[leader]
+            multiplier, offset = multiplier * m, multiplier * b + offset
+        resolved.append(MimicJoint(name, leader, multiplier, offset))
+    return tuple(resolved)
+
+
+@functools.lru_cache(maxsize=32)
+def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
+    """For each following joint: the joint that it follows, multiplier and offset."""
+    if "<mimic" not in urdf_xml:
+        return {}
+    direct: dict[str, tuple[str, float, float]] = {}
+    for joint in ET.fromstring(urdf_xml).iter("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None:
+            direct[str(joint.get("name"))] = (
+                str(mimic.get("joint")),
+                float(mimic.get("multiplier", "1")),
+                float(mimic.get("offset", "0")),
+            )
+    return direct

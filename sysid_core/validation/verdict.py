@@ -18,8 +18,8 @@ from sysid_core.estimation.arm import (
     TorqueDelay,
 )
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.robot import RobotModel
-from sysid_core.robot.loops import DrivenRobot, mimic_joints
+from sysid_core.robot import RobotModel, mimic_joints
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.validation.prediction import Prediction
 
 WARN_SHARE = 0.1  # of the efforts' variance, below the fit's cut-off, all joints together

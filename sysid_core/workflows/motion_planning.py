@@ -26,7 +26,7 @@ from sysid_core.planning import (
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.design import Unknowns
 from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
-from sysid_core.planning.sequential import plan_sequential
+from sysid_core.planning.sequential import SequentialPlan, plan_sequential
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
@@ -259,6 +259,11 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
         seed=planning.seed,
         progress=lambda phase, share: planning.progress(share, phase),
     )
+    return _of_swings(found, "behind the gears" if s.link_torque else "at the motors")
+
+
+def _of_swings(found: SequentialPlan, torques: str) -> Planned:
+    """Planned swings with their steps, and the place at which torques are measured."""
     steps = [(s.name, s.n_settled, s.n_postponed, s.condition) for s in found.steps]
     return Planned(
         found.trajectory,
@@ -285,7 +290,7 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
             "swings": f"{len(found.moves)}, of which {found.n_pairs} with two joints",
             "parameters": len(found.constants),
             "worst condition of a step": f"{found.worst_condition:.3g}",
-            "torques": "behind the gears" if settings.link_torque else "at the motors",
+            "torques": torques,
         },
         remarks=[
             "Sequential identification (Lin 1992): the last joint is solved first, and every step"

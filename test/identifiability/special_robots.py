@@ -4,7 +4,7 @@
 from sysid_core.identifiability.rpna import (
     coupling_matrix,
 )
-from sysid_core.robot.loops import mimic_joints
+from sysid_core.robot import mimic_joints
 
 # The Kinova Gen3's joint origins as its URDF writes them: right angles with four decimals.
 GEN3 = [

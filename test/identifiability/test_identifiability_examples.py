@@ -10,8 +10,7 @@ from sysid_core.identifiability.rpna import (
     coupling_matrix,
     structural_identifiability,
 )
-from sysid_core.robot import RobotModel, example_robots
-from sysid_core.robot.loops import mimic_joints
+from sysid_core.robot import RobotModel, example_robots, mimic_joints
 
 FILES = {path: name for name, path in example_robots().items()}
 WITH_MIMIC = {path: name for path, name in FILES.items() if "<mimic" in path.read_text()}

@@ -17,12 +17,12 @@ from sysid_core.errors import IdentifiabilityError
 from sysid_core.robot import (
     Array,
     RobotModel,
+    mimic_joints,
     pi_from_pseudo_inertia,
     pseudo_inertia_from_pi,
     skew,
     wrench_regressor,
 )
-from sysid_core.robot.loops import mimic_joints
 
 # Unit pseudo-inertias U[l] = P(e_l), and W with pi_k = W[k] : P for symmetric P.
 _UNIT = pseudo_inertia_from_pi(np.eye(10))

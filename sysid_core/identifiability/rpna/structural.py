@@ -24,8 +24,7 @@ from sysid_core.identifiability.rpna.algorithm import (
 )
 from sysid_core.identifiability.rpna.answer import BodyIdentifiability, Identifiability
 from sysid_core.identifiability.rpna.stages import Mimic, StageLayout, build_layout, joint_types
-from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor
-from sysid_core.robot.loops import mimic_joints
+from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor, mimic_joints
 
 _RPY = re.compile(r"""rpy\s*=\s*["']([^"']*)["']""")
 # Fractions of pi that robots are built with, and the digits from which on a match is no accident.

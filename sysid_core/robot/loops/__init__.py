@@ -19,7 +19,7 @@ from sysid_core.robot.loops.chain import (
 )
 from sysid_core.robot.loops.constraints import loop_jacobian
 from sysid_core.robot.loops.driven import DrivenRobot
-from sysid_core.robot.loops.file import load_closed_chain, mimic_joints
+from sysid_core.robot.loops.file import load_closed_chain
 from sysid_core.robot.loops.regressor import (
     DRIVE_NAMES,
     ConstrainedMotion,
@@ -52,7 +52,6 @@ __all__ = [
     "constrained_torques",
     "load_closed_chain",
     "loop_jacobian",
-    "mimic_joints",
     "passive_condition",
     "projected_drive_regressor",
     "projected_regressor",

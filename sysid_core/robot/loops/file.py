@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -30,6 +28,7 @@ from sysid_core.files import (
     nearest,
 )
 from sysid_core.robot import reference_robots
+from sysid_core.robot.held_joints import mimic_joints
 from sysid_core.robot.loops.chain import (
     ClosedChain,
     Coupling,
@@ -48,61 +47,6 @@ _FILE = FileKind(
     "It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
     ModelError,
 )
-
-
-@dataclass(frozen=True)
-class MimicJoint:
-    """Joint with a `<mimic>` element in the URDF, resolved to the joint that it finally follows."""
-
-    joint: str
-    leader: str
-    multiplier: float
-    offset: float
-
-
-def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
-    """Return the couplings of a model's joints that the URDF declares as mimic joints.
-
-    Raises:
-        ModelError: Joints mimic each other in a circle.
-    """
-    direct = _mimic_elements(model.urdf_xml)
-    if not direct:
-        return ()
-    resolved = []
-    for name in model.joint_names:
-        if name not in direct:
-            continue
-        leader, multiplier, offset = direct[name]
-        seen = {name}
-        while leader in direct:
-            if leader in seen:
-                raise ModelError(
-                    f"The joints {sorted(seen)} mimic each other in a circle.",
-                    remedy="One of them must lead: correct the URDF.",
-                )
-            seen.add(leader)
-            leader, m, b = direct[leader]
-            multiplier, offset = multiplier * m, multiplier * b + offset
-        resolved.append(MimicJoint(name, leader, multiplier, offset))
-    return tuple(resolved)
-
-
-@functools.lru_cache(maxsize=32)
-def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
-    """For each following joint: the joint that it follows, multiplier and offset."""
-    if "<mimic" not in urdf_xml:
-        return {}
-    direct: dict[str, tuple[str, float, float]] = {}
-    for joint in ET.fromstring(urdf_xml).iter("joint"):
-        mimic = joint.find("mimic")
-        if mimic is not None:
-            direct[str(joint.get("name"))] = (
-                str(mimic.get("joint")),
-                float(mimic.get("multiplier", "1")),
-                float(mimic.get("offset", "0")),
-            )
-    return direct
 
 
 def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
