@@ -137,17 +137,21 @@ class DrivingAxisChain:
         return u
 
     def are_parallel(self, m: int, i: int, q: ArrayLike | None = None) -> bool:
-        """Return True if the axes of joints m <= i are parallel or antiparallel, at q = 0 unless
-        given.
+        """Return True if the axes of joints m <= i are parallel or antiparallel; q of shape (n,), at
+        q = 0 unless given.
         """
         return _parallel(self.axis_in_body(m, i, q), (0.0, 0.0, 1.0))
 
     def are_perpendicular(self, m: int, i: int, q: ArrayLike | None = None) -> bool:
-        """Return True if the axes of joints m <= i are perpendicular, at q = 0 unless given."""
+        """Return True if the axes of joints m <= i are perpendicular; q of shape (n,), at q = 0
+        unless given.
+        """
         return bool(abs(self.axis_in_body(m, i, q)[2]) <= PARALLEL_TOLERANCE)
 
     def coincide(self, m: int, i: int, q: ArrayLike | None = None) -> bool:
-        """Return True if the axes of joints m and i lie on one line, at q = 0 unless given."""
+        """Return True if the axes of joints m and i lie on one line; q of shape (n,), at q = 0
+        unless given.
+        """
         origins, axes = self.axis_lines(np.zeros(self.n) if q is None else q)
         offset = np.cross(origins[i] - origins[m], axes[i])
         return _parallel(axes[m], axes[i]) and bool(np.linalg.norm(offset) <= LENGTH_TOLERANCE)
