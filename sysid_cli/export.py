@@ -15,6 +15,7 @@ from sysid_cli.settings import PathOption, command
 from sysid_cli.tables import print_exports
 from sysid_core import workflows
 from sysid_core.errors import ModelError
+from sysid_core.settings import words
 
 if TYPE_CHECKING:
     from sysid_core.export import Target
@@ -83,7 +84,7 @@ def export_targets(text: str) -> list[Target]:
     """
     from sysid_core.export import Target
 
-    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+    names = dict.fromkeys(words(text))
     if not names:
         raise ModelError(
             "No format was specified.",

@@ -11,6 +11,7 @@ import typer
 from sysid_cli.app import console, copy_json, errors, reproduce
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows
+from sysid_core.settings import words
 
 if TYPE_CHECKING:
     from sysid_studies import Study
@@ -105,7 +106,7 @@ def payload(
 
         study = payload_study(
             full=full,
-            objects=[name.strip() for name in objects.split(",")] if objects else None,
+            objects=words(objects) or None,
             workers=workers,
             progress=show,
         )

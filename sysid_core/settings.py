@@ -37,6 +37,11 @@ def attribute_docs(kind: type) -> dict[str, str]:
     return found
 
 
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of an option, separated by commas, without spaces around them."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
 def numbers(
     text: str, counts: tuple[int, ...], option: str, error: type[SysIdError]
 ) -> list[float]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from geometry_msgs.msg import InertiaStamped
 from rich.console import Console
 from rich.markup import escape
@@ -24,7 +23,7 @@ from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
-from sysid_core.files import write_text
+from sysid_core.files import write_yaml
 from sysid_core.planning import HeldBox, MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.reasons import Outcome
@@ -158,7 +157,7 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
 def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, Any]:
     """Process the same bag with `sysid payload` in a separate process."""
     truth_file = out / "truth.yaml"
-    write_text(truth_file, yaml.safe_dump({"pi": truth.tolist()}))
+    write_yaml(truth_file, {"pi": truth.tolist()})
     command = [
         sys.executable, "-m", "sysid_cli", "payload", str(bag),
         "--robot", ROBOT, "--sensor-frame", SENSOR_FRAME, "--shape", str(shape_file()),

@@ -44,7 +44,10 @@ _WANTED = {
 
 
 class _SafeDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """YAML writer of plain data and enumerations."""
+    """YAML writer of plain data and enumerations; equal values are written out, without anchors."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 _SafeDumper.add_multi_representer(Kind, lambda dumper, kind: dumper.represent_str(kind.value))

@@ -19,6 +19,7 @@ from sysid_core.errors import EstimationError, ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring
 from sysid_core.robot.inertia import Array
+from sysid_core.settings import words
 
 
 class FrictionTerm(Kind):
@@ -50,9 +51,8 @@ class FrictionTerm(Kind):
             EstimationError: A term is unknown.
         """
         groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
-        parts = [part.strip() for part in text.split(",") if part.strip()]
         try:
-            named = [groups[part] if part in groups else (cls(part),) for part in parts]
+            named = [groups[word] if word in groups else (cls(word),) for word in words(text)]
             return tuple(dict.fromkeys(term for terms in named for term in terms))
         except ValueError as err:
             raise EstimationError(

@@ -16,6 +16,7 @@ from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.robot import load_robot
+from sysid_core.settings import words
 from sysid_core.workflows.inputs import inputs_of
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class ServoFiles:
         Raises:
             SignalError: A file cannot be read, or does not contain a requested motion.
         """
-        return self._read(self.recordings, _names(self.motions))
+        return self._read(self.recordings, words(self.motions))
 
     def read_others(self, paths: tuple[Path, ...]) -> tuple[ServoRecording, ...]:
         """Read all motions of further files, in the format of the first file."""
@@ -68,16 +69,12 @@ class ServoFiles:
         return read_recordings(
             paths,
             motions=motions,
-            joints=_names(self.joints),
+            joints=words(self.joints),
             degrees=self.degrees,
             percent=self.percent,
             calibration=self.calibration,
             columns=self.columns,
         )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 @dataclass(frozen=True, kw_only=True)

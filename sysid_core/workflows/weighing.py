@@ -41,6 +41,7 @@ from sysid_core.report import (
 )
 from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints
 from sysid_core.robot.shapes import Shape, load_shape
+from sysid_core.settings import words
 from sysid_core.signals import (
     TABLE_ENDINGS,
     UNITS_ASSUMED,
@@ -375,17 +376,14 @@ def _opened(
 
 
 def _columns(table: TableSettings) -> WrenchColumns:
-    def names(text: str) -> tuple[str, ...]:
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-
     return WrenchColumns(
         time=table.time_column,
         rate_hz=table.rate,
-        wrench=names(table.wrench_columns),
-        joints=names(table.joint_columns),
-        pose=names(table.pose_columns),
+        wrench=words(table.wrench_columns),
+        joints=words(table.joint_columns),
+        pose=words(table.pose_columns),
         rotation=RotationFormat.named(table.rotation, "The rotation's format", SignalError),
-        units=names(table.wrench_units),
+        units=words(table.wrench_units),
         still=table.still,
     )
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from mcap.writer import CompressionType, Writer
 from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, write_text
+from sysid_core.files import FileKind, write_yaml, yaml_text
 from sysid_core.signals.bags.layouts import DEFAULT_DISTRO, build_typestore
 from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
 from sysid_core.signals.bags.records import StoredTopic
@@ -177,7 +176,7 @@ class BagWriter:
             name,
             "cdr",
             self._schemas[type_name],
-            {"offered_qos_profiles": _dump(profiles), "topic_type_hash": type_hash},
+            {"offered_qos_profiles": yaml_text(profiles), "topic_type_hash": type_hash},
         )
         self._topics[name] = _Topic(type_name, profiles, type_hash, channel)
 
@@ -220,11 +219,11 @@ class BagWriter:
         self._open = False
         information = self._information()
         with self._disk():
-            self._writer.add_metadata("rosbag2", {"serialized_metadata": _dump(information)})
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml_text(information)})
             self._writer.finish()
             self._stream.close()
-            text = _dump({"rosbag2_bagfile_information": information})
-            write_text(self.path / "metadata.yaml", text)
+            content = {"rosbag2_bagfile_information": information}
+            write_yaml(self.path / "metadata.yaml", content)
 
     @contextlib.contextmanager
     def _disk(self) -> Iterator[None]:
@@ -276,16 +275,6 @@ class BagWriter:
             "custom_data": self._custom_data or None,
             "ros_distro": self._distro,
         }
-
-
-def _dump(content: object) -> str:
-    """Plain YAML without anchors."""
-
-    class Plain(yaml.SafeDumper):
-        def ignore_aliases(self, data: object) -> bool:
-            return True
-
-    return yaml.dump(content, Dumper=Plain, sort_keys=False)
 
 
 def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
