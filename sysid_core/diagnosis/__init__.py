@@ -3,13 +3,20 @@
 contradiction.
 """
 
-from sysid_core.diagnosis.examine import FAIL_SHARE, Examination, examine
-from sysid_core.diagnosis.fitness import require_fit, require_joints
-from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
-from sysid_core.diagnosis.recorded_motion import RecordedMotion
-from sysid_core.diagnosis.samples import collect_samples
-from sysid_core.diagnosis.unmodelled_load import compare_with_torques
-from sysid_core.diagnosis.uses import Use, UseJudge
+from typing import TYPE_CHECKING
+
+from sysid_core.diagnosis.examine import FAIL_SHARE, Examination, examine  # also a file's name
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.diagnosis.fitness import require_fit, require_joints
+    from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
+    from sysid_core.diagnosis.recorded_motion import RecordedMotion
+    from sysid_core.diagnosis.samples import collect_samples
+    from sysid_core.diagnosis.unmodelled_load import compare_with_torques
+    from sysid_core.diagnosis.uses import Use, UseJudge
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "FAIL_SHARE",

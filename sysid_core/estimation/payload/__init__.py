@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload estimators for wrench data: Nadeau et al. (2022) and the methods that they compare with."""
 
-from sysid_core.estimation.payload.consistent import PayloadLMI
-from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData
-from sysid_core.estimation.payload.density_prior import DensityPrior
-from sysid_core.estimation.payload.entropic import EntropicRegression
-from sysid_core.estimation.payload.homogeneous import HomogeneousBody
-from sysid_core.estimation.payload.ordinary import PayloadOLS
-from sysid_core.estimation.payload.point_mass import PointMassDiscretization
-from sysid_core.estimation.payload.result import PayloadSummary
-from sysid_core.estimation.payload.shape_prior import ShapePrior
-from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeastSquares
-from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.payload.consistent import PayloadLMI
+    from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData
+    from sysid_core.estimation.payload.density_prior import DensityPrior
+    from sysid_core.estimation.payload.entropic import EntropicRegression
+    from sysid_core.estimation.payload.homogeneous import HomogeneousBody
+    from sysid_core.estimation.payload.ordinary import PayloadOLS
+    from sysid_core.estimation.payload.point_mass import PointMassDiscretization
+    from sysid_core.estimation.payload.result import PayloadSummary
+    from sysid_core.estimation.payload.shape_prior import ShapePrior
+    from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeastSquares
+    from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "CompressedWrenches",
