@@ -40,7 +40,6 @@ from sysid_core.workflows import (
     identify_data,
     is_bag,
     load_recording,
-    require_unseen,
     validate_runs,
 )
 
@@ -299,8 +298,7 @@ def validate(
     """
     known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
     runs = _recordings(recordings, known or found.data.columns)
-    require_unseen(runs, found.data.fitted)
-    return validate_runs(found.identification, runs)
+    return validate_runs(found, runs)
 
 
 @_for_python

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         fixed_base,
         is_bag,
         load_recording,
-        require_unseen,
     )
     from sysid_core.workflows.certificate import certify
     from sysid_core.workflows.export import (
@@ -96,7 +95,6 @@ __all__ = [
     "is_bag",
     "load_recording",
     "plan",
-    "require_unseen",
     "tare",
     "validate",
     "validate_runs",

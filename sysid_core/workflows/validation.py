@@ -25,6 +25,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions
 from sysid_core.workflows.arm_data import chain_of, load_recording, require_unseen
+from sysid_core.workflows.identification import IdentifiedArm
 from sysid_core.workflows.inputs import RESULT, inputs_of
 from sysid_core.workflows.settings import ValidateSettings
 
@@ -122,19 +123,20 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name, inputs)
 
 
-def validate_runs(found: Identification, runs: Sequence[Recording]) -> ValidatedArm:
+def validate_runs(found: IdentifiedArm, runs: Sequence[Recording]) -> ValidatedArm:
     """Predict the efforts of recordings in memory, and compare them with the measured efforts.
 
     Args:
-        found: The identified robot.
+        found: The identified robot, with the recordings of its fit.
         runs: Held-out recordings.
 
     Raises:
-        SysIdError: A recording does not belong to the robot.
+        SysIdError: A recording does not belong to the robot, or was fitted.
     """
-    predictions = [_predict(found, run) for run in runs]
+    require_unseen(runs, found.data.fitted)
+    predictions = [_predict(found.identification, run) for run in runs]
     verdict = judge_predictions(predictions, "these runs", None)
-    return ValidatedArm(found, tuple(predictions), verdict)
+    return ValidatedArm(found.identification, tuple(predictions), verdict)
 
 
 def _predict(found: Identification, run: Recording) -> Prediction:

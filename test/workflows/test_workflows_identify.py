@@ -234,7 +234,7 @@ def test_a_run_at_rest_is_not_judged(from_files) -> None:
     found, _ = from_files
     (run,) = found.data.others
     still = replace(run.joints, q=0.0 * run.joints.q + 0.3, v=0.0 * run.joints.q)
-    judged = validate_runs(found.identification, [replace(run, joints=still)])
+    judged = validate_runs(found, [replace(run, joints=still)])
     assert judged.verdict.outcome is Outcome.NOT_JUDGED
     assert judged.verdict.exit_status == 3
 
