@@ -46,14 +46,12 @@ def check(
     from sysid_core.identifiability import constrained_ranks
     from sysid_core.planning.closed_chain import AssemblyMap, motion_box
     from sysid_core.report import loops_report, save_and_list
-    from sysid_core.robot.loops import assemble, load_closed_chain, require_determined
+    from sysid_core.robot.loops import assemble, load_closed_chain
 
     chain = load_closed_chain(robot, urdf or None)
     rng = np.random.default_rng(seed)
     with errors.status(f"closing the loops of {chain.name}"):
-        require_determined(chain, assemble(chain, chain.actuated_home))
         box = motion_box(chain, rng)
-        require_determined(chain, assemble(chain, box.center))
         limits = AssemblyMap.of(chain, rng, samples)
         inside = AssemblyMap.of(chain, rng, samples, box=box)
         if not inside.assembled.any():

@@ -20,6 +20,7 @@ from sysid_core.robot.loops import (
     assemble,
     loop_jacobian,
     passive_condition,
+    require_determined,
     try_assemble,
 )
 
@@ -102,14 +103,22 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     """Return the range of the actuated joints, given or found by a search; motors that share a loop
     are moved by their sum and difference.
 
-    Each coordinate is first widened alone. Then all are reduced together until the loops close
-    within the limits and away from singularities, at random postures of the box and at its corners.
-
     Raises:
-        ExcitationError: Not even the home posture assembles within the limits.
+        ExcitationError: The home posture is outside the limits, or no range closes everywhere.
+        ModelError: The home posture does not assemble, or the actuated joints do not determine the
+            passive ones there or in the centre of the range.
     """
-    if chain.box is not None:
-        return chain.box
+    require_determined(chain, assemble(chain, chain.actuated_home))
+    box = _widest_box(chain, rng) if chain.box is None else chain.box
+    require_determined(chain, assemble(chain, box.center))
+    return box
+
+
+def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
+    """Range found by a search: each coordinate is first widened alone. Then all are reduced together
+    until the loops close within the limits and away from singularities, at random postures of the
+    box and at its corners.
+    """
     center = chain.actuated_home
     if not _usable(chain, center[None])[0]:
         raise ExcitationError(
