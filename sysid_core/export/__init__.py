@@ -16,7 +16,7 @@ from sysid_core.export.arm import (
     proof_of,
 )
 from sysid_core.export.c_code import write_c
-from sysid_core.export.files import largest_differences, reader_of
+from sysid_core.export.files import LossCode, largest_differences, reader_of
 from sysid_core.export.joint_fields import JointFields, PositionServo
 from sysid_core.export.judged import Description, ExportedError, describe
 from sysid_core.export.mjcf import mjcf_of, write_mjcf
@@ -34,6 +34,7 @@ __all__ = [
     "ExportedError",
     "ExportedTarget",
     "JointFields",
+    "LossCode",
     "PositionServo",
     "Projection",
     "Target",
