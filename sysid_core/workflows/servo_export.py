@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -101,8 +102,14 @@ class _Driven(Projection):
         return super().torques(q, v, a) + np.clip(self.stiffness * q, -self.force, self.force)
 
 
-def _driven(model: ServoModel, assumed: Mapping[str, float]) -> _Driven:
-    """Robot with the terms of the servos that MJCF supports, computed from the identified terms."""
+def _driven(
+    model: ServoModel,
+    assumed: Mapping[str, float],
+    raised: Mapping[str, float] = MappingProxyType({}),
+) -> _Driven:
+    """Robot with the terms of the servos that MJCF supports, computed from the identified terms; and with
+    the armature that MuJoCo needs.
+    """
     names = model.robot.joint_names
     of = {servo.joint: servo for servo in model.servos}
     rows = []
@@ -113,7 +120,8 @@ def _driven(model: ServoModel, assumed: Mapping[str, float]) -> _Driven:
         load = x[Term.LOAD_FRICTION] * of[name].load if name in of else 0.0
         dry = K * (x[Term.FRICTION] + x[Term.BREAKAWAY]) + load
         force = K / x[Term.INVERSE_LIMIT] if x[Term.INVERSE_LIMIT] > 0.0 else np.inf
-        rows.append((K, force, dry, K * x[Term.TIME_CONSTANT], K * x[Term.INERTIA]))
+        armature = raised.get(name, K * x[Term.INERTIA])
+        rows.append((K, force, dry, K * x[Term.TIME_CONSTANT], armature))
     K, force, *friction = np.array(rows).T
     kinds = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
     values = {
@@ -139,7 +147,8 @@ def servo_differences(
         states: Number of random states.
         seed: Seed of the random states.
     """
-    robot: Projection = _driven(model, servo_mjcf(model).assumed)
+    made = servo_mjcf(model)
+    robot: Projection = _driven(model, made.assumed, {} if target.holds_all else made.raised)
     if target.holds_all:
         robot = Projection(robot.model, robot.friction, robot.values)
     reader = reader_of(target, file, robot)

@@ -86,6 +86,21 @@ def test_mujoco_replays_an_arm_near_our_own_simulation() -> None:
     assert missed < 0.1 * followed
 
 
+def test_a_light_damped_joint_that_moves_drags_no_sticking_one_in_mujoco(tmp_path: Path) -> None:
+    robot = load_robot(URDF.replace('axis xyz="0 1 0"', 'axis xyz="0 0 1"').replace("0.3", "0.01"))
+    values = {t: x for t, x in SERVO.items() if t not in (Term.INERTIA, Term.DELAY)}
+    model = ServoModel(robot, tuple(JointServo(j, values) for j in JOINTS))
+    t = np.arange(0.0, 10.0, 0.02)
+    target = np.stack([np.full(len(t), 0.012), 0.5 * np.sin(t)], axis=1)
+    ours = model.simulate(t, target, t, [0.0, 0.0])
+    recording = ServoRecording("motion", JOINTS, t, ours, t, target)
+    path = write_mjcf(tmp_path / "arm.xml", servo_mjcf(model).text)
+    (theirs,) = replay_in_mujoco(path, model, [Replay(recording, ours)])
+    assert np.ptp(ours[:, 0]) == 0.0 and np.ptp(ours[:, 1]) > 0.5
+    assert np.ptp(theirs.q[:, 0]) < 1e-3
+    assert any("Raised armature" in said for said in servo_mjcf(model).sentences)
+
+
 def written_arm(folder: Path) -> Path:
     """A result of servos with a motion, and its exported file."""
     joints = [{"joint": j, "terms": {k.value: x for k, x in SERVO.items()}} for j in JOINTS]
