@@ -116,7 +116,9 @@ def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None)
         kind = "held-out motions" if made.errors.held_out else "motions of the fit"
         console.print(
             f"Error on the {kind}: {made.errors.inside * 1e3:.2f} mrad rms; in MuJoCo:"
-            f" {made.errors.exported * 1e3:.2f} mrad.",
+            f" {made.errors.exported * 1e3:.2f} mrad. MuJoCo differs from the servos by"
+            f" {made.errors.apart * 1e3:.2f} mrad, {made.errors.apart / made.errors.command:.0%} of their"
+            " difference from the command.",
             highlight=False,
         )
     names = f"{made.file}, with {made.actuators.name} and {made.proof.name}"

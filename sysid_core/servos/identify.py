@@ -466,16 +466,19 @@ class _Drive:
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
     ) -> list[JointFit]:
-        """Fit each half of the blocks with additional terms, starting from the values without them,
-        and from usual values: terms that had to explain what is new may not find back.
+        """Fit each half of the blocks with additional terms, starting from the values without them; and
+        the first from usual values, the second from those of the first: terms that had to explain
+        what is new may not find back.
         """
         limits = {term: x for term, x in self.reached.items() if term in more}
-        usual = {t: self.priors[t].mean for t in (*fits[0].values, *more)} | limits
-        found = [
-            self.solve(start, weights)
-            for start in ([{**f.values, **more} for f in fits], [usual, usual])
-        ]
-        return [min(half, key=lambda fit: fit.cost) for half in zip(*found, strict=True)]
+        other = {t: self.priors[t].mean for t in (*fits[0].values, *more)} | limits
+        found: list[JointFit] = []
+        for fit, half in zip(fits, self.halves, strict=True):
+            starts = {**fit.values, **more}, other
+            tried = [self.fit(start, half * weights, trial=True) for start in starts]
+            found.append(min(tried, key=lambda fit: fit.cost))
+            other = found[0].values
+        return found
 
     def solve(
         self, starts: Sequence[Mapping[Term, float]], weights: Array | float = 1.0

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,6 +28,7 @@ from sysid_core.files import write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.servos import (
+    Replay,
     ServoModel,
     Term,
     load_servos,
@@ -49,11 +50,15 @@ class ServoErrors:
     Attributes:
         inside: Error of the simulation with the identified servos [rad].
         exported: Error of MuJoCo's simulation with the exported file [rad].
+        apart: RMS difference between the two simulations [rad].
+        command: RMS difference between the command and the simulation with the identified servos [rad].
         held_out: True if the motions were not fitted.
     """
 
     inside: float
     exported: float
+    apart: float
+    command: float
     held_out: bool
 
 
@@ -174,8 +179,12 @@ def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErr
     inside = replay(model, motions)
     seconds = [item.recording.duration for item in inside]
     exported = replay_in_mujoco(file, model, inside)
-    own, theirs = (overall([x.rms for x in xs], seconds) for xs in (inside, exported))
-    return ServoErrors(own, theirs, held_out=bool(settings.unseen))
+    simulated = [replace(x.recording, q=x.q) for x in inside]
+    apart = [Replay(r, x.q) for r, x in zip(simulated, exported, strict=True)]
+    errors = ([x.rms for x in xs] for xs in (inside, exported, apart))
+    command = [x.command_rms for x in apart]
+    numbers = (overall(of, seconds) for of in (*errors, command))
+    return ServoErrors(*numbers, held_out=bool(settings.unseen))
 
 
 def stated_servos(

@@ -136,7 +136,10 @@ def test_a_proof_compares_torques_and_motions_and_is_repeated(tmp_path: Path) ->
     proof = json.loads((tmp_path / "arm.proof.json").read_text())
     (exported,) = proof["exports"]
     assert max(exported["largest_difference"].values()) < 1e-12
-    assert exported["errors"]["inside"] < 1e-4 < exported["errors"]["exported"] < 0.02
+    errors = exported["errors"]
+    assert errors["inside"] < 1e-4 < errors["exported"] < 0.02
+    assert errors["apart"] == pytest.approx(errors["exported"], rel=0.01)
+    assert errors["apart"] < 0.1 * errors["command"]
     status, output = call("verify", tmp_path / "arm.proof.json")
     assert status == 0 and "error as exported" in output
     for edited in ({"tolerance": 1.0}, {"losses": ["none"]}):
