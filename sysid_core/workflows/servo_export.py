@@ -183,8 +183,8 @@ def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErr
     apart = [Replay(r, x.q) for r, x in zip(simulated, exported, strict=True)]
     errors = ([x.rms for x in xs] for xs in (inside, exported, apart))
     command = [x.command_rms for x in apart]
-    numbers = (overall(of, seconds) for of in (*errors, command))
-    return ServoErrors(*numbers, held_out=bool(settings.unseen))
+    own, theirs, beside, sent = (overall(of, seconds) for of in (*errors, command))
+    return ServoErrors(own, theirs, beside, sent, held_out=bool(settings.unseen))
 
 
 def stated_servos(
