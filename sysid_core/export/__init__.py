@@ -19,7 +19,7 @@ from sysid_core.export.c_code import write_c
 from sysid_core.export.files import LossCode, largest_differences, reader_of
 from sysid_core.export.joint_fields import JointFields, PositionServo
 from sysid_core.export.judged import Description, ExportedError, describe
-from sysid_core.export.mjcf import mjcf_of, write_mjcf
+from sysid_core.export.mjcf import TIMESTEP, mjcf_of, write_mjcf
 from sysid_core.export.projection import Projection
 from sysid_core.export.targets import Target
 from sysid_core.export.usd import actuators_of
@@ -28,6 +28,7 @@ __all__ = [
     "PROOF_SCHEMA",
     "SEED",
     "STATES",
+    "TIMESTEP",
     "ArmResult",
     "Carried",
     "Description",

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sysid_core.errors import ModelError
-from sysid_core.export import JointFields, PositionServo, mjcf_of
-from sysid_core.export.mjcf import TIMESTEP
+from sysid_core.export import TIMESTEP, JointFields, PositionServo, mjcf_of
 from sysid_core.lazy import lazy_import
 from sysid_core.servos.model import TERMS, ServoModel, Term
 from sysid_core.servos.replay import Replay
