@@ -3,7 +3,8 @@
 need ROS 2).
 
 Runs the commands on the shipped recording, photographs their pages on a screen and on a phone, their
-terminal output, and the rqt panels beside a live graph.
+terminal output, and the rqt panels beside a live graph. `--sizes [PAGE.html …]` prints instead a
+table of the lengths of these and further pages, and of errors in them, in light and dark colours.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +57,18 @@ def main() -> None:
     """Make all pictures and check that each is small."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     made = []
+    only_sizes = "--sizes" in sys.argv
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results"
         for name, command in COMMANDS.items():
             text = run(command.replace("OUT", str(out)))
-            if name in TERMINALS:
+            if name in TERMINALS and not only_sizes:
                 shown = command.replace("OUT", "results")
                 made.append(terminal(name, shown, text.replace(str(out), "results")))
+        if only_sizes:
+            pages = {out / page: page for page, _ in PAGES.values()}
+            further = sys.argv[sys.argv.index("--sizes") + 1 :]
+            return print_sizes(pages | {Path(page): page for page in further})
         made += photograph(out)
     made += panels()
     for path in made:
@@ -98,21 +106,54 @@ def terminal(name: str, command: str, text: str) -> Path:
     return path
 
 
-def photograph(results: Path) -> list[Path]:
-    """Pages on a screen; the first one on a phone and in the dark, too."""
+@contextmanager
+def a_browser() -> Iterator[Any]:
+    """Headless Chromium."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium") or shutil.which("google-chrome")
     flags = ["--no-sandbox", "--use-gl=swiftshader", "--enable-unsafe-swiftshader"]
-    made = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=flags)
+        yield browser
+        browser.close()
+
+
+def print_sizes(pages: dict[Path, str]) -> None:
+    """Print the length of each page as opened, in screens, its widths, and errors in it."""
+    print("| page | size [MB] | screens at 1280 × 800 | at 390 × 844 | scrolls sideways | errors |")
+    print("|---|---|---|---|---|---|")
+    with a_browser() as browser:
+        for page, name in pages.items():
+            screens, wide, errors = {}, False, []
+            for width, height in ((1280, 800), (390, 844)):
+                for colours in ("light", "dark"):
+                    tab = browser.new_page(
+                        viewport={"width": width, "height": height}, color_scheme=colours
+                    )
+                    tab.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
+                    tab.goto(page.absolute().as_uri())
+                    tab.wait_for_timeout(500)
+                    root = "document.documentElement"
+                    screens[width] = tab.evaluate(f"{root}.scrollHeight") / height
+                    wide |= tab.evaluate(f"{root}.scrollWidth") > width
+                    tab.close()
+            size = page.stat().st_size / 1e6
+            ends = "yes" if wide else "no", len(errors)
+            print(
+                f"| {name} | {size:.2f} | {screens[1280]:.1f} | {screens[390]:.1f} | {ends[0]} | {ends[1]} |"
+            )
+
+
+def photograph(results: Path) -> list[Path]:
+    """Pages on a screen; the first one on a phone and in the dark, too."""
+    made = []
+    with a_browser() as browser:
         for name, (page, chart) in PAGES.items():
             made.append(shot(browser, results / page, name, chart, (1280, 800)))
         first = results / "ur5/report.html"
         made.append(shot(browser, first, "page_phone", None, (390, 844)))
         made.append(shot(browser, first, "page_dark", 0, (1280, 800), dark=True))
-        browser.close()
     return made
 
 
