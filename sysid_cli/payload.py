@@ -56,6 +56,8 @@ def payload(
         )
     if parts is not None and recording is not None:
         which = workflows.which_part(recording, settings, parts, expect)
+        for sentence in which.remarks:
+            remark("note:", sentence, to=errors)
         show_part(which, json_path)
         raise typer.Exit(which.verdict.exit_status)
     require_folder(out)

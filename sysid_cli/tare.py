@@ -113,6 +113,10 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
         lines.append(
             f"The wrench is delayed by {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms relative to the joint positions."
         )
+    if calibration.matrix[0, 0] < 0:
+        lines.append(
+            "The wrench is that of the load on the sensor (f = +m g at rest): it is negated."
+        )
     if calibration.tool_pi[0] > 0:
         lines.append("This load is stored as the tool. Estimates that use this file exclude it.")
     for line in (*lines, *calibration.notes, f"Written: {out}"):

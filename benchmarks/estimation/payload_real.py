@@ -121,9 +121,13 @@ class Answer:
 
     @property
     def score(self) -> Array:
-        """Scores of the 95 % intervals (Gneiting and Raftery 2007, eq. (43)), shape (4,)."""
-        beyond = np.maximum(np.abs(self.error) - 1.96 * self.sd, 0.0)
-        return 2.0 * 1.96 * self.sd + 2.0 / 0.05 * beyond
+        """Scores of the 95 % intervals, shape (4,)."""
+        return interval_score(self.error, self.sd)
+
+
+def interval_score(error: Array, sd: Array) -> Array:
+    """Scores of 95 % intervals (Gneiting and Raftery 2007, eq. (43)) of errors, in their unit."""
+    return 2.0 * 1.96 * sd + 2.0 / 0.05 * np.maximum(np.abs(error) - 1.96 * sd, 0.0)
 
 
 def lara8(folder: Path) -> Iterator[KnownLoad]:

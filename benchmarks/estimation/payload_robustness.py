@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors and stated uncertainty of the payload estimators by object, assumed shape and fault.
 
-Run: python benchmarks/estimation/payload_robustness.py 40    objects of each family, random ones for the faults
-     python benchmarks/estimation/payload_robustness.py 2 TOOLS    runs of each tool, exact meshes
+Run: python benchmarks/estimation/payload_robustness.py shapes 60    objects of each family
+     python benchmarks/estimation/payload_robustness.py faults 12    random objects
+     python benchmarks/estimation/payload_robustness.py tools 2 TOOLS    runs of each tool, exact meshes
 
 TOOLS is the folder "Workshop Tools Dataset" of Nadeau, Giamou, Kelly 2023 (The sum of its parts), which the
 repository github.com/utiasSTARS/inertial-identification-with-part-segmentation holds.
@@ -18,13 +19,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
+from payload_real import interval_score
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
@@ -43,9 +46,13 @@ from sysid_core.robot import (
     wrench_regressor,
 )
 from sysid_core.robot.shapes import Shape
-from sysid_core.validation import payload_errors
 from sysid_fleet.batch import Engine
-from sysid_studies.payload.families import FAMILIES, WRONG_SHAPES, given_shape
+from sysid_studies.payload.families import (
+    CHOICE_FAMILIES,
+    FAMILIES,
+    WRONG_SHAPES,
+    given_shape,
+)
 from sysid_studies.payload.objects import StudyObject, random_objects
 from sysid_studies.payload.runs import payload_error
 from sysid_studies.payload.scene import (
@@ -64,6 +71,8 @@ SENSORS = (("clean", None, CALIBRATED_SENSOR), ("faulty", GOAL_FAULTS, SensorMod
 TARED = replace(SensorModel(), bias=(0.05, 0.0025))
 _SEED = 2026
 _ENTRIES = np.array([1.0, 2.0, 1.0, 2.0, 2.0, 1.0])  # of the matrix, for each of these
+_UPPER = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))  # Ixx, Ixy, Iyy, Ixz, Iyz, Izz
+_GROUPS = slice(0, 1), slice(1, 4), slice(4, 10)  # mass, centre of mass, inertia
 _USEFUL = 0.2  # of `told`
 _NOISE = np.repeat([NOISE_LEVELS["moderate"].force, NOISE_LEVELS["moderate"].torque], 3)
 _PER_NEWTON = np.repeat([1.0, 0.05], 3)  # torque faults in proportion to those of the force
@@ -189,8 +198,8 @@ def _true_wrench(motion: Swing, thing: StudyObject, tilt: float, rng: np.random.
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Errors of one estimate: of mass, centre of mass and inertia [%], and of all ten parameters in
-    standard deviations.
+    """Errors and standard deviations of one estimate: of mass, centre of mass and inertia, shape (10,)
+    each, in percent of the scales of Nadeau et al. (2022), eqs. (10) to (12).
 
     `told` is the stated standard deviation of the inertia relative to the inertia (Frobenius
     norms).
@@ -198,11 +207,16 @@ class Outcome:
 
     row: str
     kind: str
-    errors: tuple[float, float, float]
-    z: Array
+    error: Array
+    sd: Array
     told: float
     shape_noted: bool
     misfit_noted: bool
+
+    @property
+    def z(self) -> Array:
+        """Errors in standard deviations, shape (10,)."""
+        return self.error / self.sd
 
 
 def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
@@ -211,9 +225,11 @@ def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outc
     sd, inertia = np.sqrt(variance), mass_com_inertia_from_pi(thing.pi)[2]
     told = float(np.sqrt(np.square(sd[4:]) @ _ENTRIES) / np.linalg.norm(inertia))
     codes = {reason.code for reason in estimate.warnings}
-    errors = payload_errors(estimate.values, thing.pi, thing.size)
+    mass, size = float(thing.pi[0]), thing.size
+    scale = np.abs(mass / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
+    percent = 100.0 / np.concatenate([[mass], size, scale[_UPPER]])
     noted = ("shape-differs" in codes, "wrench-misfit" in codes)
-    return Outcome(row, kind, errors, error / sd, told, *noted)
+    return Outcome(row, kind, percent * error, percent * sd, told, *noted)
 
 
 def _fits(
@@ -228,21 +244,24 @@ def _fits(
 
 
 def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
-    """Estimate one object of each family with every assumed shape, with ideal and faulty sensor."""
+    """Estimate one object of each family with every assumed shape, and a random object with the right
+    shape, with ideal and faulty sensor; the rows are the shapes, and the families.
+    """
     found = []
-    for family, make in FAMILIES.items():
+    makers = FAMILIES | {"random": CHOICE_FAMILIES["weights"]}
+    for family, make in makers.items():
         thing = make(np.random.default_rng([_SEED, number, *family.encode()]))
         for kind, faults, sensor in SENSORS:
             rng = np.random.default_rng([_SEED, number, 1])
             experiment = encoder_experiment(
                 SPEED, SECONDS, thing, NOISE_LEVELS["moderate"], rng, faults=faults
             )
-            for how in WRONG_SHAPES:
+            for how in WRONG_SHAPES if family in FAMILIES else ("right",):
                 shape = given_shape(thing, how, np.random.default_rng([_SEED, number, 2]))
                 solve = _fits(shape, sensor, experiment)["running" if running else "MAP"]
-                found.append(outcome(f"shape {how}", kind, solve(), thing))
-                if how == "right":
-                    found.append(replace(found[-1], row=f"family {family}"))
+                one = outcome(how, kind, solve(), thing)
+                found += [one] if family in FAMILIES else []
+                found += [replace(one, row=family)] if how == "right" else []
     return found
 
 
@@ -283,39 +302,54 @@ def nuisance_outcomes(number: int) -> list[Outcome]:
     return found
 
 
-def show(outcomes: list[Outcome]) -> None:
-    """Print a row for each case and sensor."""
+def show(title: str, outcomes: Sequence[Outcome]) -> None:
+    """Print a table with a row for each case and kind of sensor or estimator."""
+    print(
+        f"\n| {title} | mass / COM / inertia % (mean) | z² | inside 2 sd % | interval score % | useful"
+        " | noted: shape, sensor |\n" + "|---" * 8 + "|"
+    )
     for row, kind in dict.fromkeys((o.row, o.kind) for o in outcomes):
         some = [o for o in outcomes if (o.row, o.kind) == (row, kind)]
-        z = np.array([o.z for o in some])
-        groups = z[:, :1], z[:, 1:4], z[:, 4:]
-        errors = np.array([o.errors for o in some])
-        far = [o for o in some if np.abs(o.z[4:]).max() > 3.0]
-        print(
-            f"{row} | {kind} | {' / '.join(f'{x:.2f}' for x in np.median(errors, axis=0))}"
-            f" ({errors[:, 2].mean():.1f}) % | z² {' / '.join(f'{np.mean(g**2):.1f}' for g in groups)}"
-            f" | inside 2 sd {' / '.join(f'{100 * np.mean(np.abs(g) < 2.0):.0f}' for g in groups)} %"
-            f" | useful {100 * np.mean([o.told < _USEFUL for o in some]):.0f} %"
-            f" | noted: shape {100 * np.mean([o.shape_noted for o in some]):.0f} %,"
-            f" misfit {100 * np.mean([o.misfit_noted for o in some]):.0f} %,"
-            f" {sum(o.shape_noted or o.misfit_noted for o in far)} of {len(far)} inertias beyond 3 sd"
-        )
+        error, sd = np.array([o.error for o in some]), np.array([o.sd for o in some])
+        size = [np.mean(np.abs(error[:, g]), axis=1) for g in _GROUPS]
+        z, score = error / sd, interval_score(error, sd)
+        cells = [
+            f"{_three([np.median(x) for x in size], 2)} ({size[2].mean():.1f})",
+            _three([np.mean(z[:, g] ** 2) for g in _GROUPS], 1),
+            _three([100.0 * np.mean(np.abs(z[:, g]) < 2.0) for g in _GROUPS], 0),
+            _three([score[:, g].mean() for g in _GROUPS], 1),
+            f"{np.mean([o.told < _USEFUL for o in some]):.0%}",
+            f"{np.mean([o.shape_noted for o in some]):.0%}, {np.mean([o.misfit_noted for o in some]):.0%}",
+        ]
+        print(f"| {row} | {kind} | {' | '.join(cells)} |")
 
 
-def main(objects: int, tools: Path | None = None) -> None:
-    """Print all three tables, or only that of the tools, in two halves."""
+def _three(values: Sequence[float], digits: int) -> str:
+    return " / ".join(f"{value:.{digits}f}" for value in values)
+
+
+def main(what: str, number: int, tools: Path | None = None) -> None:
+    """Print the tables of given shapes and families, of faults, or of tools in two halves."""
     with Engine(0) as engine:
-        if tools is not None:
+
+        def found(judge: Callable[[Any], list[Outcome]], cases: Iterable[object]) -> list[Outcome]:
+            return [one for batch in engine.map(judge, cases) for one in batch.unwrap()]
+
+        if what == "tools" and tools is not None:
             folders = sorted(path.parent for path in tools.glob("*/Inertia.yaml"))
-            for half in (folders[::2], folders[1::2]):
-                batches = engine.map(partial(tool_outcomes, runs=objects), half)
-                found = [batch.unwrap() for batch in batches]
-                show([one for batch in found for one in batch])
-            return
-        for judge in (shape_outcomes, partial(shape_outcomes, running=True), nuisance_outcomes):
-            found = [batch.unwrap() for batch in engine.map(judge, range(objects))]
-            show([one for batch in found for one in batch])
+            judge = partial(tool_outcomes, runs=number)
+            chosen, judged = found(judge, folders[::2]), found(judge, folders[1::2])
+            named = [replace(one, row="chosen on") for one in chosen]
+            show("tools | sensor", [*named, *(replace(one, row="judged") for one in judged)])
+        elif what == "faults":
+            show("fault | estimator", found(nuisance_outcomes, range(number)))
+        else:
+            batch = found(shape_outcomes, range(number))
+            running = found(partial(shape_outcomes, running=True), range(number))
+            show("shape given | sensor", [one for one in batch if one.row in WRONG_SHAPES])
+            show("object | sensor", [one for one in batch if one.row not in WRONG_SHAPES])
+            show("shape given | sensor", [one for one in running if one.row in WRONG_SHAPES])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2, *map(Path, sys.argv[2:]))
+    main(sys.argv[1], int(sys.argv[2]), *map(Path, sys.argv[3:]))

@@ -23,7 +23,6 @@ from sysid_core.signals.timing import (
 )
 from sysid_core.signals.wrench_table import (
     TABLE_ENDINGS,
-    UNITS_ASSUMED,
     RotationFormat,
     WrenchColumns,
     read_any_table,
@@ -33,7 +32,6 @@ from sysid_core.signals.wrench_table import (
 __all__ = [
     "SECONDS",
     "TABLE_ENDINGS",
-    "UNITS_ASSUMED",
     "ColumnMap",
     "EffortKind",
     "JointStream",

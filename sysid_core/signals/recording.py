@@ -223,6 +223,7 @@ class Recording:
         urdf_xml: Recorded description of the robot, or "".
         transforms: Recorded transforms of `tf_static`.
         notes: Remarks on repaired or dropped samples, one sentence each.
+        units_assumed: True if no column states the unit of the wrench, so that N and N m are assumed.
         timing: Statistics of the time stamps of `joints` and `wrench` before samples were dropped;
             may be empty.
 
@@ -241,6 +242,7 @@ class Recording:
     urdf_xml: str = field(default="", repr=False)
     transforms: tuple[StaticTransform, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
+    units_assumed: bool = False
     timing: Mapping[str, TimingReport] = field(default_factory=dict, repr=False)
 
     @classmethod

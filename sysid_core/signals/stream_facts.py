@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.signals.recording import JointStream, Recording, WrenchStream
+from sysid_core.signals.recording import Array, JointStream, Recording, WrenchStream
 from sysid_core.signals.timing import (
     TimingReport,
     check_timing,
     quantisation,
     sample_noise,
-    saturated_share,
     standstill_share,
 )
+from sysid_core.signals.wrench import saturated
 
 _NOISE_SAMPLES = 30_000  # say enough about the noise
 
@@ -38,7 +38,7 @@ def stream_facts(recording: Recording) -> dict[str, dict[str, Any]]:
 
 def _joint_facts(stream: JointStream) -> dict[str, Any]:
     rows = slice(None, None, max(len(stream) // _NOISE_SAMPLES, 1))
-    saturated = None if stream.effort is None else saturated_share(stream.effort).tolist()
+    saturated = None if stream.effort is None else _saturated(stream.effort, stream.q)
     return {
         **_timing(stream),
         "noise": _noise(stream.time, stream.q),
@@ -56,8 +56,14 @@ def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
         "noise": _noise(stream.time, stream.wrench),
         "noise_unit": "N or N m",
         "step": quantisation(stream.wrench[:_NOISE_SAMPLES]).tolist(),
-        "saturated": saturated_share(stream.wrench).tolist(),
+        "saturated": _saturated(stream.wrench),
     }
+
+
+def _saturated(values: Array, *others: Array) -> list[float]:
+    """Share of samples in which each column is saturated, while it or other columns go on."""
+    found = saturated(np.column_stack([values, *others]))[:, : values.shape[1]]
+    return found.mean(axis=0).tolist() if len(found) else [0.0] * values.shape[1]
 
 
 def _noise(time: Any, values: Any) -> list[float] | None:

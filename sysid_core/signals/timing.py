@@ -16,7 +16,6 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, JointStream, Stamps, WrenchStream
 
 Stream = TypeVar("Stream", JointStream, WrenchStream)
-_IN_A_ROW = 3  # samples at an extreme: one alone is a turning point
 _MULTIPLE = 1e-3  # of a step: a value that is so close to a whole number of steps is on one
 _WINDOW_S = 0.1  # over which a speed is taken
 _MOVING = 0.01  # [rad/s or m/s]: standstill is slower
@@ -229,26 +228,6 @@ def quantisation(values: ArrayLike) -> Array:
         # Few different steps, all multiples of the smallest: a grid.
         if whole.all() and len(np.unique(np.round(moved / step))) < 0.5 * len(moved):
             out[j] = step
-    return out
-
-
-def saturated_share(values: ArrayLike) -> Array:
-    """Return the share of samples that stay at the extreme value of a column three or more times in
-    a row, shape (n,).
-
-    Args:
-        values: Samples of n columns, shape (K, n).
-    """
-    x = np.asarray(values, dtype=float)
-    out = np.zeros(x.shape[1])
-    for j, column in enumerate(x.T):
-        if np.ptp(column) == 0.0:
-            continue
-        for extreme in (column.max(), column.min()):
-            at = np.concatenate([[0], (column == extreme).astype(int), [0]])
-            begin, end = (np.flatnonzero(np.diff(at) == sign) for sign in (1, -1))
-            runs = end - begin
-            out[j] += runs[runs >= _IN_A_ROW].sum() / len(column)
     return out
 
 

@@ -44,7 +44,6 @@ _BY_ROWS = (
     "The rotation matrices were read row by row. If they are written column by column, give their columns"
     " in this order (--pose-columns)."
 )
-UNITS_ASSUMED = "The wrench's columns name no unit: N and N m were assumed."
 _FARTHEST = 20.0  # [m] of a pose from the base: farther are millimetres
 _SHORTEST, _LONGEST = 1e-4, 1.0  # [s] between two rows of a robot's log
 _WOUND = 4.0 * np.pi  # [rad] two turns, more than rotation vectors and roll, pitch, yaw have
@@ -136,8 +135,6 @@ def read_wrench_table(
     wrench_stamps = stamps if other is table else _stamps(other, columns)[0]
     values, stamps, notes = _rows(table, names or poses, stamps)
     wrench, wrench_stamps, lost = _rows(other, wrench_names, wrench_stamps, columns.units)
-    if other is table and not (columns.units or all(map(_tells_unit, wrench_names))):
-        notes = (UNITS_ASSUMED, *notes)
     moved = _not_held(values)
     values, stamps = values[moved], stamps[moved]
     urdf = ""
@@ -166,6 +163,7 @@ def read_wrench_table(
         source=str(path),
         urdf_xml=urdf,
         notes=(f"Columns of the wrench: {', '.join(wrench_names)}.", *notes, *lost),
+        units_assumed=other is table and not (columns.units or all(map(_tells_unit, wrench_names))),
     )
     return recording, still
 

@@ -303,8 +303,6 @@ class WeighSettings:
     compare: bool = True
 
     def __post_init__(self) -> None:
-        if not self.sensor_frame and self.sensor_robot.robot:
-            raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
         for word, name, known in (
             ("method", self.method, PAYLOAD_METHODS),
             ("clock", self.clock, CLOCKS),
@@ -320,9 +318,11 @@ class TareSettings:
     """Settings of a tare: bias, tool and delay of a force-torque sensor from a recording.
 
     Attributes:
-        recording: rosbag2 bag with at least three tilted postures of one second each.
+        recording: rosbag2 bag or table with at least three tilted postures of one second each, or a
+            table with a posture in each row (--still).
         sensor_frame: Frame of the force-torque sensor.
         sensor: Options that describe the robot and the sensor.
+        table: Options that describe the columns of a table.
         tool: Declare that the sensor carries only the tool. Later payload results then exclude the
             tool.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
@@ -340,8 +340,9 @@ class TareSettings:
     """
 
     recording: Path
-    sensor_frame: str
+    sensor_frame: str = ""
     sensor: SensorSettings = field(default_factory=SensorSettings)
+    table: TableSettings = field(default_factory=TableSettings)
     tool: bool = False
     calibrate: bool = False
     dress_pack: bool = False

@@ -11,7 +11,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
-from sysid_core.signals import bags
+from sysid_core.signals import TABLE_ENDINGS
 from sysid_core.signals.wrench import (
     ClockOffset,
     FullCalibration,
@@ -25,7 +25,7 @@ from sysid_core.signals.wrench import (
     with_dress_pack,
 )
 from sysid_core.workflows.settings import TareSettings
-from sysid_core.workflows.weighing import robot_on_sensor
+from sysid_core.workflows.weighing import open_wrench
 
 _MOST_DELAY_S = 0.1  # of a sensor: clocks that are further apart are to be set, not calibrated
 
@@ -88,28 +88,30 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
         SysIdError: There are too few postures, or the result is implausible.
     """
     progress(Step.READING)
-    run = bags.read_bag(settings.recording)
-    run, model, remarks = robot_on_sensor(run, settings.sensor, settings.sensor_frame)
-    if run.wrench is not None:
+    run, model, frame, still, remarks = open_wrench(
+        settings.recording, settings.sensor, settings.table, settings.sensor_frame, tared=True
+    )
+    remarks = (*run.notes, *remarks)
+    if run.wrench is not None and not still:
         require_sound_wrench(
             run.wrench,
             force_range=settings.force_range or None,
             torque_range=settings.torque_range or None,
         )
-    postures = StaticPostures.find(run, model, settings.sensor_frame)
+    postures = (StaticPostures.of_rows if still else StaticPostures.find)(run, model, frame)
     progress(Step.FITTING)
     if settings.check is not None:
         kept = SensorCalibration.load(settings.check)
         found, change = retare(kept, postures, temperature=settings.temperature)
+        found = replace(found, stamp_ns=_stamp_ns(settings, postures))
         return Tared(found, kept=kept, change=change, remarks=remarks)
-    found, full = _fit(settings, postures)
+    found, full = _fit(settings, postures, frame)
     progress(Step.DELAY)
     no_delay = ""
     try:
-        clock = ClockOffset.of_recording(
-            run, model, settings.sensor_frame, max_offset_s=_MOST_DELAY_S
-        )
-        if clock.is_known:
+        find = ClockOffset.of_recording
+        clock = None if still else find(run, model, frame, max_offset_s=_MOST_DELAY_S)
+        if clock is not None and clock.is_known:
             found = replace(found, delay=(clock.offset_s, clock.offset_sd))
     except SignalError as err:
         no_delay = str(err)
@@ -121,7 +123,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
 
 
 def _fit(
-    settings: TareSettings, postures: StaticPostures
+    settings: TareSettings, postures: StaticPostures, frame: str
 ) -> tuple[SensorCalibration, FullCalibration | None]:
     """Bias and load; with `--calibrate` also gains, mounting and drift."""
     mass, source = settings.expected_mass or None, str(settings.recording)
@@ -129,7 +131,7 @@ def _fit(
         postures.wrench,
         postures.gravity_S,
         R_WS=postures.R_WS,
-        frame=settings.sensor_frame,
+        frame=frame,
         noise=postures.noise,
         expected_mass=mass,
         allow_bare=settings.bare,
@@ -145,15 +147,20 @@ def _fit(
             postures.R_WS,
             postures.start_ns * 1e-9,
             known_mass=mass,
-            frame=settings.sensor_frame,
+            frame=frame,
             noise=postures.noise,
             source=source,
         )
         found = full.calibration if sign > 0 else full.calibration.of_opposite_sign()
-    newest = int(postures.start_ns.max())
-    notes = (*found.notes, *postures.notes)
-    found = replace(found, stamp_ns=newest, temperature=settings.temperature, notes=notes)
+    notes, stamp_ns = (*found.notes, *postures.notes), _stamp_ns(settings, postures)
+    found = replace(found, stamp_ns=stamp_ns, temperature=settings.temperature, notes=notes)
     return found, full
+
+
+def _stamp_ns(settings: TareSettings, postures: StaticPostures) -> int:
+    """Stamp of the last posture [ns]; 0 (unknown) for a table, whose stamps begin at 0."""
+    is_table = settings.recording.suffix.lower() in TABLE_ENDINGS
+    return 0 if is_table else int(postures.start_ns.max())
 
 
 def tare_dict(calibration: SensorCalibration) -> dict[str, object]:

@@ -44,7 +44,6 @@ from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.settings import words
 from sysid_core.signals import (
     TABLE_ENDINGS,
-    UNITS_ASSUMED,
     Recording,
     RotationFormat,
     WrenchColumns,
@@ -55,6 +54,7 @@ from sysid_core.signals import (
 from sysid_core.signals.wrench import (
     SensorCalibration,
     WrenchAxes,
+    WrenchConvention,
     WrenchSign,
     check_wrench_frame,
     mount_sensor,
@@ -202,9 +202,14 @@ def weigh(
     truth = None if settings.truth is None else _read_truth(settings.truth)
     quality = SensorModel.named(settings.sensor)
     known = SensorCalibration.load(settings.calibration) if settings.calibration else None
-    run, model, frame, still, remarks = _opened(settings, recording)
+    run, model, frame, still, remarks = open_wrench(
+        recording,
+        settings.sensor_robot,
+        settings.table,
+        settings.sensor_frame,
+        tared=known is not None,
+    )
     progress(Step.FITTING)
-    sign, axes = _told(settings)
     weighing = weigh_motion(
         run,
         model,
@@ -212,8 +217,8 @@ def weigh(
         body,
         sensor=quality,
         calibration=known,
-        sign=sign,
-        axes=axes,
+        sign=WrenchSign.named(settings.sensor_robot.wrench_sign, "The wrench's sign", SignalError),
+        axes=_axes(settings.table),
         clock=settings.clock == "estimate",
         still=still,
     )
@@ -224,7 +229,7 @@ def weigh(
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict(weighing.doubts)
-    if UNITS_ASSUMED in run.notes:
+    if run.units_assumed:
         verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
     if run.joints.effort_kind.is_torque and not (
@@ -272,10 +277,12 @@ class FoundPart:
     Attributes:
         probabilities: Probabilities by load, including none and unknown, most probable first.
         verdict: Verdict on the presence of the expected load.
+        remarks: Assumptions, findings and corrections, one sentence each.
     """
 
     probabilities: Mapping[str, float]
     verdict: Verdict
+    remarks: tuple[str, ...] = ()
 
 
 def which_part(
@@ -295,7 +302,9 @@ def which_part(
     known = load_parts(parts)
     if settings.calibration is None:
         raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
-    run, model, frame, still, _ = _opened(settings, recording)
+    run, model, frame, still, remarks = open_wrench(
+        recording, settings.sensor_robot, settings.table, settings.sensor_frame, tared=True
+    )
     data, sensor = held_data(
         run,
         model,
@@ -305,32 +314,65 @@ def which_part(
         still=still,
     )
     found = part_probabilities(data, known, sensor)
-    return FoundPart(found, Verdict((judge_part(found, expected),)))
+    return FoundPart(found, Verdict((judge_part(found, expected),)), (*run.notes, *remarks))
 
 
-def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
-    """Declared sign and axes of the wrench; AUTO if they are not declared."""
-    sign, axes = settings.sensor_robot.wrench_sign, settings.table.wrench_axes
-    return (
-        WrenchSign.named(sign, "The wrench's sign", SignalError),
-        WrenchAxes.named(axes, "The wrench's axes", SignalError),
-    )
+def _axes(table: TableSettings) -> WrenchAxes:
+    """Declared axes of the wrench; AUTO if they are not declared."""
+    return WrenchAxes.named(table.wrench_axes, "The wrench's axes", SignalError)
 
 
-def robot_on_sensor(
-    run: Recording, settings: SensorSettings, sensor_frame: str
-) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """Return the recording with its wrench in the sensor frame, the robot, and the assumptions.
+def open_wrench(
+    path: Path, robot: SensorSettings, table: TableSettings, frame: str, *, tared: bool = False
+) -> tuple[Recording, RobotModel, str, bool, tuple[str, ...]]:
+    """Read a recording with a wrench, and the robot.
 
     Args:
-        run: Joint states, with or without wrench and description.
-        settings: Settings of the robot and the mounting of the sensor.
-        sensor_frame: Name of the link with the axes of the sensor.
+        path: Path of a rosbag2 folder, MCAP file or table.
+        robot: Settings of the robot and the mounting of the sensor.
+        table: Settings of the columns of a table.
+        frame: Name of the link with the axes of the sensor; "" for a table of poses.
+        tared: True if a tare must find the wrench in the sensor's axes, also if the base's axes are
+            declared.
+
+    Returns:
+        Recording with its wrench in the sensor frame, robot, name of this frame, whether the
+        recording contains only static postures, and remarks.
 
     Raises:
         SignalError: There is no robot description, or the wrench is in another frame.
         ModelError: A joint or link is unknown.
     """
+    still = False
+    if path.suffix.lower() in TABLE_ENDINGS:
+        joints = RobotModel.from_urdf(robot.robot).joint_names if robot.robot else ()
+        run, still = read_wrench_table(path, _columns(table), joint_names=joints)
+        frame = POSE_FRAME if run.urdf_xml else frame
+    else:
+        stored = bags.open_bag(path)
+        run = bags.read_bag(stored, window_ns=_marked(stored))
+    if not frame:
+        raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
+    remarks: list[str] = []
+    if run.wrench is not None and not still:
+        remarks = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(run.wrench)]
+        hum = wrench_hum(run.wrench)
+        remarks += [] if hum is None else [hum.text]
+    remarks += [Reason.not_judged("force-unit-assumed").text] if run.units_assumed else []
+    run, model, assumed = _on_sensor(run, robot, frame)
+    if run.wrench is not None and _axes(table) is WrenchAxes.BASE and (tared or run.marks):
+        stamps, joints = run.wrench.stamps_ns, run.joints.ordered(model.joint_names)
+        q = np.column_stack([np.interp(stamps, joints.stamps_ns, x) for x in joints.q.T])
+        R_WS = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
+        turned = WrenchConvention(axes=WrenchAxes.BASE).apply(run.wrench.wrench, R_WS)
+        run = replace(run, wrench=replace(run.wrench, wrench=turned))
+    return run, model, frame, still, (*remarks, *assumed)
+
+
+def _on_sensor(
+    run: Recording, settings: SensorSettings, frame: str
+) -> tuple[Recording, RobotModel, tuple[str, ...]]:
+    """Recording with its wrench in the sensor frame, robot with this frame, and assumptions."""
     if not settings.robot and not run.urdf_xml:
         raise SignalError(
             "The recording contains no robot_description.", remedy="Give the URDF with --robot."
@@ -340,39 +382,13 @@ def robot_on_sensor(
     model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
     require_sound_units(replace(run.joints, v=None), model, run.source)
     model, mounting = mount_sensor(
-        model, sensor_frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
+        model, frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
     )
     sentences = [model.held_text, mounting]
     if run.wrench is not None:
-        frame = run.wrench.frame
-        sentences.append(check_wrench_frame(model, frame, sensor_frame, settings.wrench_frame))
-        run = replace(run, wrench=replace(run.wrench, frame=sensor_frame))
+        sentences.append(check_wrench_frame(model, run.wrench.frame, frame, settings.wrench_frame))
+        run = replace(run, wrench=replace(run.wrench, frame=frame))
     return run, model, tuple(filter(None, sentences))
-
-
-def _opened(
-    settings: WeighSettings, path: Path
-) -> tuple[Recording, RobotModel, str, bool, tuple[str, ...]]:
-    """Recording, robot, frame of the sensor, whether the recording contains only static postures,
-    and remarks.
-    """
-    still, robot, frame = False, settings.sensor_robot.robot, settings.sensor_frame
-    if path.suffix.lower() in TABLE_ENDINGS:
-        joints = RobotModel.from_urdf(robot).joint_names if robot else ()
-        run, still = read_wrench_table(path, _columns(settings.table), joint_names=joints)
-        frame = POSE_FRAME if run.urdf_xml else frame
-    else:
-        stored = bags.open_bag(path)
-        run = bags.read_bag(stored, window_ns=_marked(stored))
-        if not frame:
-            raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
-    remarks: list[str] = []
-    if run.wrench is not None and not still:
-        remarks = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(run.wrench)]
-        hum = wrench_hum(run.wrench)
-        remarks += [] if hum is None else [hum.text]
-    run, model, assumed = robot_on_sensor(run, settings.sensor_robot, frame)
-    return run, model, frame, still, (*remarks, *assumed)
 
 
 def _columns(table: TableSettings) -> WrenchColumns:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from sysid_core.signals import standstill_share
-from sysid_core.signals.timing import quantisation, saturated_share
+from sysid_core.signals.timing import quantisation
+from sysid_core.signals.wrench import saturated
 
 
 def test_steps_of_an_encoder_are_found_and_noise_has_none(rng: np.random.Generator) -> None:
@@ -19,7 +20,7 @@ def test_steps_of_an_encoder_are_found_and_noise_has_none(rng: np.random.Generat
 
 def test_clipped_efforts_are_found_and_turning_points_are_none() -> None:
     x = np.sin(np.arange(0.0, 20.0, 0.01))
-    share = saturated_share(np.column_stack([np.clip(x, -0.9, 0.9), x, np.zeros(len(x))]))
+    share = saturated(np.column_stack([np.clip(x, -0.9, 0.9), x, np.zeros(len(x))])).mean(axis=0)
     assert share[0] == pytest.approx(np.mean(np.abs(x) >= 0.9), abs=0.01)
     assert share[1] == share[2] == 0.0
 

@@ -5,6 +5,7 @@ from sysid_core.signals.wrench.calibrate import FullCalibration, calibrate_stati
 from sysid_core.signals.wrench.checks import (
     require_sensor_frame,
     require_sound_wrench,
+    saturated,
     slow_note,
     slow_part,
     wrench_faults,
@@ -61,6 +62,7 @@ __all__ = [
     "require_sensor_frame",
     "require_sound_wrench",
     "retare",
+    "saturated",
     "saturated_postures",
     "single_spikes",
     "slow_note",

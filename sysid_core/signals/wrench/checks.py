@@ -198,15 +198,17 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
     return faults
 
 
-def saturated(wrench: Array, ranges: Sequence[float | None] = (None,) * 6) -> NDArray[np.bool_]:
-    """Return where the axes of a motion's readings (K, 6) are saturated, shape (K, 6).
+def saturated(wrench: Array, ranges: Sequence[float | None] = ()) -> NDArray[np.bool_]:
+    """Return where the axes of a motion's readings (K, n) are saturated, shape (K, n).
 
     Args:
         wrench: Readings in the order of time.
-        ranges: Full scale of each axis; None: an axis is saturated where it stays at its own extreme
-            while others go on. At rest, a coarse sensor repeats its readings on all axes.
+        ranges: Full scale of each axis; None, or not given: an axis is saturated where it stays at
+            its own extreme while others go on. At rest, a coarse sensor repeats its readings on all
+            axes.
     """
     out = np.zeros(wrench.shape, dtype=bool)
+    ranges = ranges or (None,) * wrench.shape[1]
     distinct = [np.unique(axis[np.isfinite(axis)]) for axis in wrench.T]
     steps = np.array([np.min(np.diff(values), initial=np.inf) for values in distinct])
     for j, full_scale in enumerate(ranges):

@@ -241,10 +241,7 @@ class WrenchConvention:
             for x in given
         ]
         # Noise is what the best of them leaves over, at first what the best linear map does.
-        residual = min(
-            (_unmapped(cls(axes=x).apply(y, at.R_WF), at.a) for x in given for _, at in delayed),
-            key=lambda left: float(np.mean(left[:, :3] ** 2)),
-        )
+        residual = _least_unmapped(y, [(at, at.a) for _, at in delayed], given)
         # Plain loads tell which delays are worth a look; then all kinds of forces at these.
         for kinds in ((_Kind.LOAD,), tuple(_Kind)):
             wrong = crosstalk if len(kinds) > 1 else 0.0
@@ -335,14 +332,9 @@ def accelerations_tell(
     left = []
     motions = [motion, inverted_motion(motion)] if may_be_inverse else [motion]
     for at_rest in (False, True):
-        residuals = [
-            _unmapped(WrenchConvention(axes=axes).apply(wrench[rows], at.R_WF), u)
-            for one in motions
-            for at in (_at(one, match) for _, match in matched)
-            for u in [-at.gravity if at_rest else at.a]
-            for axes in (WrenchAxes.SENSOR, WrenchAxes.BASE)
-        ]
-        left.append(min(residuals, key=lambda r: float(np.sum(r[:, :3] ** 2))))
+        moved = [_at(one, match) for one in motions for _, match in matched]
+        felt = [(at, -at.gravity if at_rest else at.a) for at in moved]
+        left.append(_least_unmapped(wrench[rows], felt, [*WrenchAxes][1:]))
     by_motion, by_gravity = (float(np.prod(_Noise.of(r).sd)) for r in left)
     return bool(by_motion <= by_gravity)
 
@@ -613,6 +605,20 @@ def _unmapped(y: Array, a: Array) -> Array:
     """Residual of the best linear map from accelerations to readings, shape (K, 6)."""
     X = np.column_stack([a, np.ones(len(a))])
     return np.asarray(y - X @ np.linalg.lstsq(X, y, rcond=None)[0])
+
+
+def _least_unmapped(
+    y: Array, felt: Sequence[tuple[FrameMotion, Array]], among: Sequence[WrenchAxes]
+) -> Array:
+    """Smallest residual of the best linear map from accelerations (K, 3) to readings (K, 6), over
+    motions and axes, shape (K, 6).
+    """
+    residuals = (
+        _unmapped(WrenchConvention(axes=axes).apply(y, at.R_WF), a)
+        for at, a in felt
+        for axes in among
+    )
+    return min(residuals, key=lambda left: float(np.sum(left[:, :3] ** 2)))
 
 
 def _matched(

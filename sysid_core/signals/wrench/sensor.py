@@ -123,10 +123,6 @@ class SensorCalibration:
             bias=-self.bias,
             covariance=self.covariance * np.outer(turn, turn),
             matrix=-self.matrix,
-            notes=(
-                *self.notes,
-                "The wrench is that of the load on the sensor (f = +m g at rest): it is negated.",
-            ),
         )
 
     def net(self, wrench: Array, R_WS: Array, p_WS: Array | None) -> Array:

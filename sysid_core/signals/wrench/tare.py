@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals.recording import Array, JointStream, Recording
+from sysid_core.signals.recording import Array, JointStream, Recording, WrenchStream
 from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
 from sysid_core.signals.wrench.convention import WrenchSign
 from sysid_core.signals.wrench.dress_pack import fit_dress_pack
@@ -82,15 +82,7 @@ class StaticPostures:
         Raises:
             SignalError: There is no wrench, or the robot is never at rest.
         """
-        stream = recording.wrench
-        if stream is None or len(stream) == 0 or len(recording.joints) < 3:
-            raise SignalError(
-                f"'{recording.source}' has no wrench and joint states to tare with.",
-                remedy="Record the raw wrench topic and the joint states together.",
-            )
-        require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
-        order = np.argsort(recording.joints.stamps_ns, kind="stable")
-        joints = recording.joints.ordered(model.joint_names).select(order)
+        stream, joints = _to_tare(recording, model, frame)
         if spans is None:
             spans = _still_spans(joints)
         found: list[_StillSpan] = []
@@ -108,6 +100,47 @@ class StaticPostures:
                 remedy="Hold each tare posture for about a second.",
             )
         return _postures(found, model, frame)
+
+    @classmethod
+    def of_rows(cls, recording: Recording, model: RobotModel, frame: str) -> StaticPostures:
+        """Return the postures of a recording whose joint states are one static posture each, with the
+        wrench of the same stamp; the noise of a sample is unknown (0).
+
+        Args:
+            recording: Joint positions and wrench.
+            model: Robot with the sensor's frame.
+            frame: Name of the sensor's frame.
+
+        Raises:
+            SignalError: There is no wrench.
+        """
+        stream, joints = _to_tare(recording, model, frame)
+        _, rows, readings = np.intersect1d(joints.stamps_ns, stream.stamps_ns, return_indices=True)
+        pairs = zip(rows.tolist(), readings.tolist(), strict=True)
+        spans = [
+            _StillSpan(stream.wrench[[j, j]], int(joints.stamps_ns[k]), joints.q[k])
+            for k, j in pairs
+        ]
+        return _postures(spans, model, frame)
+
+
+def _to_tare(
+    recording: Recording, model: RobotModel, frame: str
+) -> tuple[WrenchStream, JointStream]:
+    """Wrench, and joint states in the order of time.
+
+    Raises:
+        SignalError: One of them is missing, or the wrench is in another frame.
+    """
+    stream = recording.wrench
+    if stream is None or len(stream) == 0 or len(recording.joints) < 3:
+        raise SignalError(
+            f"'{recording.source}' has no wrench and joint states to tare with.",
+            remedy="Record the raw wrench topic and the joint states together.",
+        )
+    require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
+    order = np.argsort(recording.joints.stamps_ns, kind="stable")
+    return stream, recording.joints.ordered(model.joint_names).select(order)
 
 
 def _still_spans(joints: JointStream) -> list[tuple[int, int]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid tare` from a bag: bias, tool, delay, and refusals."""
+"""`sysid tare` from a bag or table: bias, tool, delay, and refusals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_core.errors import SignalError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.signals.bags import BagWriter, build_typestore
+from sysid_core.signals import export_recording
+from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 from sysid_core.signals.wrench import SensorCalibration
 
 STORE = build_typestore()
@@ -91,6 +94,45 @@ def test_tare_of_a_bag_finds_bias_tool_and_delay(rng: np.random.Generator, tmp_p
     kept = SensorCalibration.load(out)
     assert kept.frame == "link7"
     np.testing.assert_allclose(kept.tool_pi[:4], TOOL[:4], atol=5e-3)
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_a_table_is_tared_as_its_bag(ending: str, rng: np.random.Generator, tmp_path: Path) -> None:
+    bag = write_run(tmp_path / "bag", rng)
+    export_recording(read_bag(bag), tmp_path / f"run.{ending}")
+    found = []
+    for recording in (bag, tmp_path / f"run.{ending}"):
+        done = tare(recording, tmp_path / "sensor.yaml", "--tool")
+        assert done.exit_code == 0, done.output
+        found.append(SensorCalibration.load(tmp_path / "sensor.yaml"))
+    np.testing.assert_allclose(found[1].bias, found[0].bias, atol=1e-6)
+    np.testing.assert_allclose(found[1].tool_pi, found[0].tool_pi, atol=1e-6)
+    assert found[0].stamp_ns > 0 == found[1].stamp_ns  # nobody knows when a table's 0 was
+
+
+def test_axia80_is_tared_and_weighs_from_tables_of_still_postures_in_axes_of_the_base(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """Its owner states 1.24 kg; the postures of tare and payload are different ones."""
+    pose, wrench = (
+        np.loadtxt(
+            shared_data / "ft_ati_axia80" / f"recorded_messages_{name}_100.txt", delimiter=","
+        )
+        for name in ("pose", "wrench")
+    )
+    for half in (0, 1):
+        np.savez(tmp_path / f"{half}.npz", pose=pose[half::2], wrench=wrench[half::2])
+    out, columns = tmp_path / "sensor.yaml", ",".join(f"pose.{k}" for k in range(7))
+    options = ["--pose-columns", columns, "--rotation", "xyzw", "--still", "--wrench-axes", "base"]
+    done = CliRunner().invoke(app, ["tare", str(tmp_path / "0.npz"), *options, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    mass, sd = SensorCalibration.load(out).tare_mass
+    assert abs(mass - 1.24) < 2.0 * sd
+    weighed = ["payload", str(tmp_path / "1.npz"), *options, "--calibration", str(out)]
+    done = CliRunner().invoke(app, [*weighed, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    payload = PayloadSummary.of(Estimate.load(tmp_path / "out" / "estimate.yaml"))
+    assert abs(payload.mass - 1.24) < 2.0 * payload.mass_sd
 
 
 def test_a_reversed_sensor_is_tared_and_its_readings_are_negated(

@@ -12,7 +12,6 @@ import scipy
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import (
-    UNITS_ASSUMED,
     Recording,
     RotationFormat,
     WrenchColumns,
@@ -195,9 +194,9 @@ def test_units_of_the_wrench_are_converted_from_names_or_settings(
     by_name = read_wrench_table(tmp_path / "told.npz")[0]
     by_setting = read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=(force, torque)))[0]
     for found in (by_name, by_setting):
-        assert found.wrench is not None and UNITS_ASSUMED not in found.notes
+        assert found.wrench is not None and not found.units_assumed
         assert found.wrench.wrench == pytest.approx(WRENCH)
-    assert UNITS_ASSUMED in read_wrench_table(tmp_path / "plain.npz")[0].notes
+    assert read_wrench_table(tmp_path / "plain.npz")[0].units_assumed
     with pytest.raises(SignalError, match="stone"):
         read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=("stone", torque)))
     with pytest.raises(SignalError, match="Two units"):
