@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from sysid_core.controller_payload import ControllerSetting, LoadDiagram, settings_of
 from sysid_core.errors import SignalError, SysIdError
@@ -28,7 +29,7 @@ from sysid_core.estimation.payload_live import (
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import SensorModel
-from sysid_core.files import FileKind, write_json
+from sysid_core.files import FileKind, FileSchema, Number, write_json
 from sysid_core.lazy import lazy_import
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
@@ -447,6 +448,10 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
     return results
 
 
+class _Truth(FileSchema):
+    pi: Annotated[list[Number], Field(min_length=10, max_length=10)]
+
+
 def _read_truth(path: Path) -> Array:
     """True values of the ten parameters, with which a result is compared, shape (10,)."""
     kind = FileKind(
@@ -454,13 +459,9 @@ def _read_truth(path: Path) -> Array:
         "Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the sensor's origin.",
         SignalError,
     )
-    raw = kind.read_yaml(path)
-    try:
-        pi = np.asarray(raw["pi"], dtype=float)
-    except (KeyError, TypeError, ValueError) as err:
-        raise kind.refusal(path, "it holds no list `pi` of numbers") from err
-    if pi.shape != (10,) or not np.isfinite(pi).all() or pi[0] <= 0:
-        raise kind.refusal(path, "`pi` isn't ten finite numbers with a positive mass")
+    pi = np.array(kind.read_schema(path, _Truth).pi)
+    if pi[0] <= 0:
+        raise kind.refusal(path, "the mass is not positive")
     return pi
 
 

@@ -177,6 +177,7 @@ class MountingKind(Kind):
     TURNED = "turned"
     SIGN_REVERSED = "sign reversed"
     GRAVITY_DIRECTION = "gravity direction"
+    BASE_AXES = "axes of the base"
 
 
 @dataclass(frozen=True)
@@ -272,8 +273,18 @@ def check_mounting(
             " hangs from a ceiling, reverse the gravity of the model instead.",
         )
     if R_WS is not None:
-        tilt, rms_g, g_W, _ = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
-        if rms_g < min(rms, rms_neg) - 0.3 * min(rms, rms_neg) and tilt > max_misalignment:
+        R_WS, least = np.asarray(R_WS, dtype=float), 0.7 * min(rms, rms_neg)
+        in_sensor = np.einsum("kji,kj->ki", R_WS, force)
+        rms_base = min(procrustes(in_sensor, gravity_S, sign)[2] for sign in (1.0, -1.0))
+        tilt, rms_g, g_W, _ = _gravity_in_base(force, R_WS, gravity_S)
+        if rms_base < min(least, 0.7 * rms_g):
+            return Mounting(
+                MountingKind.BASE_AXES,
+                float("nan"),
+                "The wrench is expressed in the axes of the base, not of the sensor.",
+                "Give --wrench-axes base, or record the raw wrench of the sensor.",
+            )
+        if rms_g < least and tilt > max_misalignment:
             return Mounting(
                 MountingKind.GRAVITY_DIRECTION,
                 tilt,

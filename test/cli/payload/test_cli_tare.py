@@ -123,7 +123,10 @@ def test_axia80_is_tared_and_weighs_from_tables_of_still_postures_in_axes_of_the
     for half in (0, 1):
         np.savez(tmp_path / f"{half}.npz", pose=pose[half::2], wrench=wrench[half::2])
     out, columns = tmp_path / "sensor.yaml", ",".join(f"pose.{k}" for k in range(7))
-    options = ["--pose-columns", columns, "--rotation", "xyzw", "--still", "--wrench-axes", "base"]
+    options = ["--pose-columns", columns, "--rotation", "xyzw", "--still"]
+    done = CliRunner().invoke(app, ["tare", str(tmp_path / "0.npz"), *options, "--out", str(out)])
+    assert "--wrench-axes base" in str(done.exception)
+    options += ["--wrench-axes", "base"]
     done = CliRunner().invoke(app, ["tare", str(tmp_path / "0.npz"), *options, "--out", str(out)])
     assert done.exit_code == 0, done.output
     mass, sd = SensorCalibration.load(out).tare_mass

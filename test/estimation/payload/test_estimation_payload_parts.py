@@ -116,6 +116,7 @@ def test_the_command_decides_by_its_exit_status(load, status, robot, tmp_path):
     assert done.exit_code == status, done.output + repr(done.exception)
     found = json.loads((tmp_path / "found.json").read_text())["probabilities"]
     assert next(iter(found)) == load
+    assert "if the wrench is in N and N m" in done.output  # what was assumed is said
 
 
 def test_one_still_posture_of_a_table_is_enough(robot, parts):
