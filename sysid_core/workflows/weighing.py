@@ -362,8 +362,9 @@ def open_wrench(
     remarks += [Reason.not_judged("force-unit-assumed").text] if run.units_assumed else []
     run, model, assumed = _on_sensor(run, robot, frame)
     if run.wrench is not None and _axes(table) is WrenchAxes.BASE and (tared or run.marks):
-        stamps, joints = run.wrench.stamps_ns, run.joints.ordered(model.joint_names)
-        q = np.column_stack([np.interp(stamps, joints.stamps_ns, x) for x in joints.q.T])
+        moved = run.joints.ordered(model.joint_names)
+        stamps = run.wrench.stamps_ns
+        q = np.column_stack([np.interp(stamps, moved.stamps_ns, x) for x in moved.q.T])
         R_WS = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
         turned = WrenchConvention(axes=WrenchAxes.BASE).apply(run.wrench.wrench, R_WS)
         run = replace(run, wrench=replace(run.wrench, wrench=turned))
