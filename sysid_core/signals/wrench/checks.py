@@ -202,7 +202,7 @@ def saturated(wrench: Array, ranges: Sequence[float | None] = ()) -> NDArray[np.
     """Return where the axes of a motion's readings (K, n) are saturated, shape (K, n).
 
     Args:
-        wrench: Readings in the order of time.
+        wrench: Readings in the order of time, shape (K, n).
         ranges: Full scale of each axis; None, or not given: an axis is saturated where it stays at
             its own extreme while others go on. At rest, a coarse sensor repeats its readings on all
             axes.
