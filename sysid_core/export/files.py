@@ -23,7 +23,7 @@ from sysid_core.export.projection import Projection
 from sysid_core.export.ros2_control import controllers_of, without
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
-from sysid_core.export.tree import link_elements, require_joints
+from sysid_core.export.tree import link_elements, require_single_joints
 from sysid_core.export.urdf import UrdfReader, urdf_of, with_meshes
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_text, write_yaml
@@ -182,7 +182,7 @@ def require_target(target: Target, model: RobotModel) -> None:
             f"'{model.name}' has loops, which the export to {target.value} does not support.",
             remedy="Export it to mjcf.",
         )
-    require_joints(model)
+    require_single_joints(model)
     if target is Target.USD:
         require_usd()
     if target in (Target.C, Target.ROS2_CONTROL):

@@ -147,7 +147,7 @@ def _accepted(pi: Array) -> bool:
     return float(np.linalg.eigvalsh(mass_com_inertia_from_pi(pi)[2])[0]) > _LEAST
 
 
-def require_joints(model: RobotModel) -> None:
+def require_single_joints(model: RobotModel) -> None:
     """Raise an error for joints that no format supports.
 
     Raises:

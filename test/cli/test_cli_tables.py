@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import pkgutil
 import shlex
 import subprocess
@@ -18,7 +19,7 @@ from rich.table import Table
 
 import sysid_cli
 import sysid_cli.tables as tables
-from sysid_cli.app import app, console
+from sysid_cli.app import app, console, copy_json
 from sysid_cli.identify import print_summary
 from sysid_core.reasons import Reason, Verdict
 
@@ -69,6 +70,14 @@ def test_long_lists_are_cut_with_the_count_of_the_rest(shown, capsys, count, who
     text = console._file.getvalue().strip().splitlines()
     assert len(text) == lines
     assert (text[-1] == f"… {count - 5} more: --all") == (lines < count)
+
+
+def test_json_has_null_for_numbers_that_it_does_not_know(tmp_path, capsys) -> None:
+    path = tmp_path / "out.json"
+    assert not copy_json({"limits": [1.0, np.inf]}, str(path))
+    assert json.loads(path.read_text()) == {"limits": [1.0, None]}
+    assert copy_json({"limits": [1.0, np.inf]}, "-")
+    assert capsys.readouterr().out == path.read_text()
 
 
 def leaves(command, name="sysid"):

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.identifiability import (
     Excitation,
     measure_excitation,
@@ -63,6 +63,14 @@ def test_the_legs_box_assembles_everywhere_and_uniquely(leg, rng):
     found = AssemblyMap.of(leg, rng, 300, box=motion_box(leg, rng))
     assert found.assembled.all() and found.within_limits.all() and found.unique
     assert found.residual <= 1e-12
+
+
+def test_a_range_needs_drives_that_determine_the_mechanism(leg, rng):
+    first, *others = leg.loops
+    first = dataclasses.replace(first, b=first.a)  # holds nothing
+    loose = dataclasses.replace(leg, loops=(first, *others))  # its box is given, as the leg's
+    with pytest.raises(ModelError, match="do not determine the passive joints"):
+        motion_box(loose, rng)
 
 
 def test_a_box_is_found_where_none_is_given(leg, rng):

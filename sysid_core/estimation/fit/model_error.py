@@ -35,7 +35,7 @@ _OPEN = 0.1  # of a natural deviation: a prior that weak keeps what a block alon
 
 
 @dataclass(frozen=True, eq=False)
-class ModelError:
+class ModelScatter:
     """Scatter of the estimates over blocks of motion, relative to their covariance.
 
     Attributes:
@@ -81,7 +81,7 @@ def model_error(
     residual: Array,
     weights: Weights,
     alone: ParameterUncertainty,
-) -> ModelError:
+) -> ModelScatter:
     r"""Return the scatter of fits that each omit one block of motion, relative to their covariance.
 
     The blocks have equal numbers of samples, and no motion occurs in two of them; otherwise a model
@@ -109,7 +109,7 @@ def model_error(
         H, right = _block_sums(regression, columns, residual, weights, of_recording)
         scatter = block_scatter(H, right, alone.prior, leave_out=False)
     days = spread_between(size, own, scatter, max(1, count))
-    return ModelError(factors, days**2 * size / max(1, count), days, inertial, count)
+    return ModelScatter(factors, days**2 * size / max(1, count), days, inertial, count)
 
 
 def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -> float:

@@ -55,7 +55,7 @@ def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str]
     return np.where(scale > 0.0, scale, 1.0)
 
 
-class RegressorBlocks(Protocol):
+class BlocksOfRows(Protocol):
     """Interface of a regressor that is too large for memory: its rows are computed in blocks for
     every pass.
     """
@@ -105,7 +105,7 @@ class Regression:
         recordings: Index of the first sample of each recording; empty: unknown.
     """
 
-    Y: Array | RegressorBlocks
+    Y: Array | BlocksOfRows
     tau: Array
     names: tuple[str, ...]
     units: tuple[str, ...]

@@ -55,7 +55,7 @@ class SequentialIdentification:
         return {"sequential": found}
 
 
-def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np.bool_]:
+def motion_mask(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np.bool_]:
     """Return a mask of moving joints, turning points included; time (K,), v (K, n) to (K, n)."""
     time, fast = np.asarray(time, dtype=float), np.abs(np.asarray(v, dtype=float)) > threshold
     first = np.searchsorted(time, time - SPREAD)
@@ -76,7 +76,7 @@ def motion_segments(
         threshold: Speed above which a joint counts as moving [rad/s or m/s].
     """
     time = np.asarray(time, dtype=float)
-    moving = moving_joints(time, v, threshold)
+    moving = motion_mask(time, v, threshold)
     changes = np.flatnonzero(np.any(moving[1:] != moving[:-1], axis=1)) + 1
     out = []
     for a, b in pairwise([0, *changes.tolist(), len(time)]):
