@@ -120,6 +120,28 @@ def test_masses_that_are_all_a_thousand_times_larger_change_only_the_stiffness(
         assert factor == pytest.approx(1e3, rel=1e-3)
 
 
+def test_slow_motions_leave_friction_that_every_servo_has_to_friction(robot: RobotModel) -> None:
+    terms = {
+        Term.COMPLIANCE: 0.05,
+        Term.TIME_CONSTANT: 0.05,
+        Term.DELAY: 0.02,
+        Term.FRICTION: 0.008,
+    }
+    terms |= {Term.LOAD_FRICTION: 0.25, Term.BREAKAWAY: 0.01, Term.BREAKAWAY_SPEED: 0.1}
+    arm = ServoModel(robot, tuple(JointServo(joint, terms) for joint in robot.joint_names))
+    t, rng, tick = np.arange(0.0, 60.0, 0.04), np.random.default_rng(2), 2 * np.pi / 4096
+
+    def motion(speed: float) -> ServoRecording:
+        phase = 2 * np.pi * speed * t[:, None] * [0.3, 0.5]
+        target = 0.5 * np.sin(phase) + 0.2 * np.sin(2.6 * phase)
+        q = arm.simulate(t, target, t, target[0]) + rng.normal(0.0, 0.003, target.shape)
+        return ServoRecording("motion", arm.joints, t, np.round(q / tick) * tick, t, target)
+
+    slow, fast = motion(0.3), motion(2.5)
+    (again,) = replay(identify_servos([slow], robot).model, [fast])
+    assert overall([again.rms], [1.0]) < 0.05 * overall([again.command_rms], [1.0])
+
+
 @pytest.mark.parametrize(("term", "value"), [(Term.INVERSE_SPEED, 1 / 0.4), (Term.INTEGRAL, 3.0)])
 def test_what_hobby_servos_seldom_have_is_found(
     term: Term, value: float, robot: RobotModel, motions: tuple[ServoRecording, ...]
