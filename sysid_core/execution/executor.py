@@ -338,7 +338,8 @@ class Executor:
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         paused = self.scaling is not None and self.scaling <= PAUSED  # its stop would wait for ever
         # A controller that is cancelled holds what it measures: not before the robot is there.
-        at_rest = self.play is None or self.play.at_rest
+        play = self.play
+        at_rest = play is None or (play.at_rest and (state is not None or play.knows_rest))
         if self._stopped.look(dt, at_rest, state, paused) or late:
             self.state = ExecutorState.ABORTED
 

@@ -71,6 +71,11 @@ class Play(ABC):
         """True if the commanded motion is at rest."""
 
     @property
+    def knows_rest(self) -> bool:
+        """True if `at_rest` is certain without a measured state of the robot."""
+        return True
+
+    @property
     def needs_speed(self) -> bool:
         """True if a paused robot would resume by itself."""
         return False

@@ -138,6 +138,11 @@ class RollingPlay(GoalPlay):
         return self._sent_at is None or (self._u >= self._end if self._stopping else self.at_end)
 
     @property
+    def knows_rest(self) -> bool:
+        """True if the end of the goal was reported, or the time of the controller is known."""
+        return self._finished or self._clock.measured or not self._settings.clocked
+
+    @property
     def needs_speed(self) -> bool:
         """True if the goals scale with the speed of the robot."""
         return True

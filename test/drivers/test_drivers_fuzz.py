@@ -163,6 +163,9 @@ def search(examples: int) -> None:
     @example(  # a robot that moved slowly at half its speed was taken to stand
         events=[Event(0.392, "clock", 0.291)], scaling=0.5, says="neither", latenesses=[0.0]
     )
+    @example(  # the same, when its state was not known
+        events=[Event(0.405, "future", 0.652)], scaling=0.411, says="neither", latenesses=[0.0]
+    )
     @example(  # a goal was sent long after the last report of a slider that moved
         events=[Event(3.417, "slider", 0.18)], scaling=1.0, says="feedback", latenesses=[0.0]
     )
