@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 
 from sysid_core.report import with_deviation
 from sysid_monitor.graph_view import Snapshot, payload_state
+from sysid_nodes.conversions import estimate_from_message
 from sysid_rqt.drawings import arm_bars, convergence, nominal_values, object_views, residual_curves
 from sysid_rqt.panel import COLOURS, Panel, draw, fill, table
 
@@ -133,9 +134,8 @@ class EstimatePanel(Panel):
             self.say(str(err), False)
 
     def _show_arm(self, message: Any, snapshot: Snapshot) -> None:
-        p = len(message.names)
-        covariance = np.array(message.covariance).reshape(p, p)
-        sd = np.sqrt(np.clip(np.diag(covariance), 0.0, None))
+        estimate = estimate_from_message(message)  # an error for arrays that do not fit
+        sd = np.sqrt(np.clip(np.diag(estimate.covariance), 0.0, None))
         self.arm_line.setText(
             f"{message.robot}, {message.method}: rank {message.rank} of {message.structural_rank}, "
             + ("physically consistent" if message.physically_consistent else "not consistent")
@@ -145,10 +145,10 @@ class EstimatePanel(Panel):
         rows = [
             (name, *matched(value, 2 * s), unit, VERDICTS[v])
             for name, value, s, unit, v in zip(
-                message.names,
-                message.values,
+                estimate.names,
+                estimate.values,
                 sd,
-                message.units,
+                estimate.units,
                 verdicts,
                 strict=True,
             )

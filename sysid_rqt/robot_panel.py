@@ -126,7 +126,7 @@ class RobotPanel(Panel):
                 f"{f'{state.state} {state.segment}'.strip()}: {state.time_left:.0f} s left, tracking error"
                 f" {state.tracking_error:.3g}. {state.message}"
             )
-            self.progress.setValue(int(1000 * state.progress))
+            self.progress.setValue(int(1000 * max(0.0, min(1.0, state.progress))))
             self.margins.setToolTip("Limits in force:\n" + "\n".join(state.limits))
         self.margins.setText(margins(snapshot))
         self.recorded.setText(recorded(snapshot))

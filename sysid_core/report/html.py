@@ -119,7 +119,7 @@ def with_deviation(value: float, sd: float) -> str:
     """
     if sd != sd:
         return f"{value:.4g} (undetermined, from the URDF)"
-    if not (sd > 0 and abs(value) < 1e300):
+    if not (0 < sd < 1e300 and abs(value) < 1e300):
         return f"{value:.4g} ± {sd:.2g}"
     from math import floor, log10
 

@@ -71,6 +71,7 @@ def test_a_browser_draws_every_chart(page) -> None:
         (153.2, 21.0, "153 ± 21"),
         (-0.004321, 0.00012, "-0.00432 ± 0.00012"),
         (0.0, 0.5, "0.00 ± 0.50"),
+        (1.3, float("inf"), "1.3 ± inf"),
     ],
 )
 def test_value_and_deviation_have_matched_digits(value, sd, text) -> None:

@@ -71,13 +71,15 @@ with stage() as on:
         values=[SimpleNamespace(key="force", value="no number")],
     )
     robot.view._on_diagnostics(SimpleNamespace(status=[status]))
-    robot.view._latest |= {"executor": ExecutorState(), "parameters": arm(robot="[/red]")}
+    endless = ExecutorState(progress=float("inf"), state="playing")
+    robot.view._latest |= {"executor": endless, "parameters": arm(robot="[/red]")}
     watched = Console(file=io.StringIO(), width=100)
     watched.print(page(robot.view.snapshot()))
     out["watch"] = watched.file.getvalue()
     stop = robot.findChild(QPushButton, "stop")
     before = stop.mapTo(robot, stop.rect().center())
     out["shown"]["diagnostics"] = shown(robot)
+    out["progress"] = robot.progress.value()
     robot.say("an answer of many lines " * 40, False)
     QApplication.processEvents()
     after = stop.mapTo(robot, stop.rect().center())

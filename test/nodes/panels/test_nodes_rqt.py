@@ -173,6 +173,7 @@ def test_malformed_messages_are_shown_as_such_and_stop_stays_where_it_is(
     assert all("failed: " in text for text in found["shown"].values()), found
     assert found["payload beside it"] == "1.3" and found["arm beside it"] == "1.0"
     assert found["after good ones"] == "" and "77" in found["bridge"]
+    assert found["progress"] == 1000
     assert "motion failed: ValueError" in found["watch"] and "[/red]" in found["watch"]
     assert found["stop moved"] == [0, 0]
     assert found["width"] < 1280
