@@ -107,11 +107,12 @@ class Engine:
 
     def _connect(self) -> None:
         try:
+            import cryptography  # noqa: F401  # for TLS
             import dask
             from distributed import Client, LocalCluster
         except ModuleNotFoundError as err:
             raise BatchError(
-                "Several processes need Dask, which isn't installed.",
+                "Several processes need Dask and cryptography, which aren't installed.",
                 remedy='Install it: pip install "robot_sysid[cluster]"; or work with one process:'
                 " --workers 1.",
             ) from err
@@ -135,7 +136,7 @@ class Engine:
                 dashboard_address="127.0.0.1:0",
                 silence_logs=50,
                 # Who reaches the scheduler runs code as this user: TLS with keys of this run alone.
-                security=True if find_spec("cryptography") is not None else None,
+                security=True,
             )
         self._client = Client(self._local, set_as_default=False)
 
