@@ -168,6 +168,7 @@ class RollingPlay(GoalPlay):
         self._untold = scaling is None and self._settings.clocked
         if scaling is None and self._settings.clocked:
             scaling = self._clock.rate
+        self._hurries &= abs(now - self._now - dt) < 1e-6  # else the clock has jumped
         self._now, self._told = now, scaling is not None
         if scaling is not None or not self._stopping:
             self.scaling = 1.0 if scaling is None else scaling
@@ -177,7 +178,9 @@ class RollingPlay(GoalPlay):
     def clock(self, u: float, stamp: float, error: float = 0.0) -> None:
         """Use the controller time [s] reported at a stamp on the clock of the executor."""
         by_place = error > 0.0  # which says nothing of a stop
-        if self._sent_at is None or (self._stopping and by_place):
+        # A hurried stop waits for milliseconds, in which the clock may jump unnoticed.
+        unused = self._stopping and (by_place or self._hurries)
+        if self._sent_at is None or unused:
             return
         self._clock.take(u, stamp, error)
         self._fresh = True

@@ -160,6 +160,12 @@ def search(examples: int) -> None:
         says="both",
         latenesses=[0.0, 0.45, 0.0],
     )
+    @example(  # while the stop waited for such a goal, the time of the controller was 10 ms off
+        events=[Event(0.3, "late", 0.0), Event(2.37, "limit", 0.0)],
+        scaling=1.0,
+        says="both",
+        latenesses=[0.05],
+    )
     @example(  # a robot that moved slowly at half its speed was taken to stand
         events=[Event(0.392, "clock", 0.291)], scaling=0.5, says="neither", latenesses=[0.0]
     )
