@@ -309,7 +309,7 @@ def positive_mass(moment: float, power: float) -> float:
         raise EstimationError(
             f"The forces correspond to a mass of {mass:.4g} kg, which is not positive.",
             remedy="Check that the wrench is the one exerted by the sensor on the object, and the direction of gravity."
-            " Reversed signs or a sensor mounted upside down have this effect.",
+            " Reversed signs, a sensor mounted upside down, or quaternions in another order have this effect.",
             mass=mass,
         )
     return mass

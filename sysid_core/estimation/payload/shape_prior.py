@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -52,7 +52,7 @@ SLOW_CONTRASTS = ((0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0))  # (log densit
 SYMMETRIC_CONTRASTS = ((1.0, 0.1), (2.0, 0.2))  # of what is symmetric, and of the rest
 HOLLOW_CONTRASTS = ((0.5, 0.1), (0.5, 0.5), (1.5, 1.5))
 HOW_OFTEN = (0.7, 0.01, 0.19, 0.1)  # prior probabilities of solid, symmetric, slow and hollow
-DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations
+DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations with a guessed shape
 TEMPER = (
     0.1  # of the evidence in standard deviations, for a guessed shape: hypotheses are caricatures
 )
@@ -99,6 +99,21 @@ class PayloadPosterior:
     spread: Array
     wrong_shape: float
     log_evidence: float
+
+    @classmethod
+    def mixture(cls, found: Sequence[PayloadPosterior], weights: Array) -> PayloadPosterior:
+        """Return the posterior averaged over hypotheses with given probabilities, shape (H,); all
+        else is that of the most probable one.
+        """
+        pi = np.asarray(weights @ [one.pi for one in found])
+        off = np.array([one.pi - pi for one in found])
+        each = np.array([one.covariance for one in found]) + off[:, :, None] * off[:, None, :]
+        return replace(
+            found[int(np.argmax(weights))],
+            pi=pi,
+            covariance=np.einsum("h,hij->ij", weights, each),
+            wrong_shape=float(weights @ [one.wrong_shape for one in found]),
+        )
 
     @property
     def verdicts(self) -> tuple[ParameterVerdict, ...]:
@@ -189,11 +204,10 @@ class ShapePrior:
                 for even, odd in HOLLOW_CONTRASTS
             ],
         )
-        share = np.array(
-            [p / len(group) for p, group in zip(HOW_OFTEN, kinds, strict=True) for _ in group]
-        )
-        doubt = np.array(
-            [p / len(group) for p, group in zip(DOUBTED, kinds, strict=True) for _ in group]
+        doubted = HOW_OFTEN + self.guessed * np.subtract(DOUBTED, HOW_OFTEN)
+        share, doubt = (
+            np.array([p / len(group) for p, group in zip(how, kinds, strict=True) for _ in group])
+            for how in (HOW_OFTEN, doubted)
         )
         for prior in (share, doubt):
             prior[len(self.contrasts) :][: len(SYMMETRIC_CONTRASTS)] *= self.symmetric

@@ -110,7 +110,7 @@ class PayloadMAP:
             if fit.settle() and np.all(np.abs(np.log(level / before)) < _SETTLED):
                 break
         fit.run()
-        found = self._posterior(fit)
+        found, worse = self._posterior(fit)
         stretches = Stretches.of(*fit.whitened())
         u = len(fit.nuisances)
         seen = np.concatenate([np.arange(self.sensor.biases), np.arange(u, u + 10)])
@@ -118,6 +118,7 @@ class PayloadMAP:
             stretches.disagreement(seen, np.append(fit.nuisances, np.zeros(10))),
             nuisance_misfit(fit.nuisances, fit.prior),
             found.wrong_shape,
+            worse,
             colour=float(np.max(level / floor)),
             left=(float(level[0]), float(level[3])),
         )
@@ -145,10 +146,12 @@ class PayloadMAP:
             warnings=warnings,
         )
 
-    def _posterior(self, fit: _Fit) -> PayloadPosterior:
-        """Posterior of the payload, averaged over the possible sizes of the bias by their evidence."""
+    def _posterior(self, fit: _Fit) -> tuple[PayloadPosterior, float]:
+        """Posterior of the payload, averaged over the possible sizes of the bias by their evidence,
+        and the probability that the bias is larger than declared.
+        """
         if len(fit.priors) == 1:
-            return self.prior.posterior(fit.R, fit.r)
+            return self.prior.posterior(fit.R, fit.r), 0.0
         found, evidence = [], []
         for prior, (R, r), log in zip(fit.priors, *fit.by_bias(), strict=True):
             try:
@@ -159,12 +162,10 @@ class PayloadMAP:
             else:
                 evidence.append(log + found[-1].log_evidence)
         weights = probabilities(np.array(evidence))
-        pi = np.asarray(weights @ [one.pi for one in found])
-        off = np.array([one.pi - pi for one in found])
-        each = np.array([one.covariance for one in found]) + off[:, :, None] * off[:, None, :]
-        best = found[int(np.argmax(weights))]
-        covariance = np.einsum("h,hij->ij", weights, each)
-        return replace(best, pi=nearest_body(pi), covariance=covariance)
+        mixture = PayloadPosterior.mixture(found, weights)
+        declared = len(self.sensor.bias_scales) == 1 and len(found) == len(fit.priors)
+        worse = float(weights[1:].sum()) if declared else 0.0
+        return replace(mixture, pi=nearest_body(mixture.pi)), worse
 
     def _floor(self, data: PayloadData, unexplained: Array) -> Array:
         """Lower bound of the noise, shape (6,): the declared noise or the scatter of the samples,
@@ -219,8 +220,9 @@ class _Fit:
 
     def __post_init__(self) -> None:
         self.duration = float(self.data.time[-1] - self.data.time[0])
-        self.priors = self.estimator.sensor.priors(self.duration)
-        self.prior = self.priors[-1]
+        sensors, shares = zip(*self.estimator.sensor.hypotheses, strict=True)
+        self.priors = [sensor.prior_sd(self.duration) ** -2.0 for sensor in sensors]
+        self.prior, self.odds = self.priors[-1], np.log(shares)
         self.nuisances = np.zeros(len(self.prior))
         self.body = self.mean = self.pi
         self.change, self.share = np.inf, 1.0
@@ -290,7 +292,7 @@ class _Fit:
             evidence.append(
                 0.5 * float(np.log(prior).sum()) + left_evidence(self.information, prior, r)
             )
-        return data, np.array(evidence)
+        return data, self.odds + evidence
 
     def _believe(self, body: Array) -> None:
         """Set the body at which errors are linearised, and the payload's prior from the hypotheses

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.estimation.payload import ShapePrior
+from sysid_core.estimation.payload.ball_prior import probabilities
 from sysid_core.estimation.payload.shape_prior import PayloadPosterior
 from sysid_core.estimation.payload_map.misfit import MISFIT_LIMIT, Misfit, nuisance_misfit
 from sysid_core.estimation.payload_map.running_information import RunningInformation
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array
 
-# Prior probabilities that the sensor is as declared, that its tare is stale, that its bias wanders.
-_BELIEFS = (0.9, 0.05, 0.05)
 _LITTLE = 0.01  # probability below which a belief isn't followed up
 
 
@@ -43,8 +42,8 @@ class RunningBelief:
 
     def __init__(self, sensor: SensorModel, prior: ShapePrior) -> None:
         self._prior = prior
-        beliefs = (sensor, sensor.stale, sensor.wandering) if max(sensor.bias) > 0 else (sensor,)
-        self._sums = [RunningInformation(belief) for belief in beliefs]
+        beliefs, shares = zip(*sensor.hypotheses, strict=True)
+        self._sums, self._logs = [RunningInformation(x) for x in beliefs], np.log(shares)
 
     def add(self, gram: Array, attenuation: Array | None = None) -> None:
         """Add one sample, in the form of `RunningInformation.add`."""
@@ -79,25 +78,15 @@ class RunningBelief:
         evidence = [declared.log_evidence]
         for one, (_, r), payload in zip(self._sums[1:], data, quick, strict=True):
             evidence.append(one.log_evidence(r) + payload)
-        logs = np.log(_BELIEFS) + evidence
-        weights = np.exp(logs - logs.max())
-        weights /= weights.sum()
+        weights = probabilities(self._logs + evidence)
         believed = [k for k, weight in enumerate(weights) if weight > _LITTLE]
         answers = [self._answer(self._sums[k], samples) if k else declared for k in believed]
         worse = float(weights[1:].sum())
         weights = weights[believed] / weights[believed].sum()
         found = [answer.found for answer in answers]
-        pi = np.asarray(weights @ [one.pi for one in found])
-        covariance = np.zeros((10, 10))
-        for weight, answer in zip(weights, found, strict=True):
-            off = answer.pi - pi
-            covariance += weight * (answer.covariance + np.outer(off, off))
-        best = answers[int(np.argmax(weights))]
-        wrong = float(weights @ [one.wrong_shape for one in found])
-        return (
-            replace(best.found, pi=pi, covariance=covariance, wrong_shape=wrong),
-            replace(best.misfit, wrong_shape=wrong, worse_sensor=worse),
-        )
+        best = answers[int(np.argmax(weights))].misfit
+        mixture = PayloadPosterior.mixture(found, weights)
+        return mixture, replace(best, wrong_shape=mixture.wrong_shape, worse_sensor=worse)
 
     def _answer(self, one: RunningInformation, samples: int) -> _Answer:
         R, r, back = one.compressed()

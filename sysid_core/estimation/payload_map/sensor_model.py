@@ -22,6 +22,7 @@ _UNCHECKED_GAIN = (
 )
 _SHARED = np.sqrt(0.5)  # of a gain's deviation: half of its variance is that of all axes
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
+_BELIEFS = (0.9, 0.05, 0.05)  # prior probabilities: as declared, a stale tare, a wandering bias
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
 
@@ -52,6 +53,7 @@ class SensorModel:
         force_gain: Standard deviations, after a calibration, of the common gain of the forces and
             of each entry of their 3x3 gain matrix [-]; None: from `gain` and `crosstalk`.
         bias_scales: Equally probable factors on `bias`, weighted by the evidence of the data [-].
+            One alone: the tare may be stale, or the bias may wander (`hypotheses`).
     """
 
     noise: tuple[float, float] | None = None
@@ -177,14 +179,20 @@ class SensorModel:
         sd += [self.gravity] * 2 if self.gravity > 0 else []
         return np.array(sd)
 
-    def priors(self, duration: float = 0.0) -> list[Array]:
-        """Return the precisions of the sensor errors, (u,) each, for several equally probable sizes
-        of the bias, the largest last.
+    @property
+    def hypotheses(self) -> tuple[tuple[SensorModel, float], ...]:
+        """Sensor models with different sizes of the bias and its drift, the largest last, and their
+        prior probabilities.
         """
-        sd = self.prior_sd(duration)
-        scale = np.ones((len(self.bias_scales), len(sd)))
-        scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
-        return list((scale * sd) ** -2.0)
+        if not self.biases:
+            return ((self, 1.0),)
+        if len(self.bias_scales) == 1:
+            return tuple(zip((self, self.stale, self.wandering), _BELIEFS, strict=True))
+        force, torque = self.bias
+        return tuple(
+            (replace(self, bias=(scale * force, scale * torque)), 1.0 / len(self.bias_scales))
+            for scale in sorted(self.bias_scales)
+        )
 
     @property
     def biases(self) -> int:

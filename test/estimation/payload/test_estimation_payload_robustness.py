@@ -5,9 +5,22 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks" / "estimation"))
-from payload_robustness import nuisance_outcomes, shape_outcomes
+from payload_robustness import (
+    NUISANCES,
+    TARED,
+    nuisance_experiment,
+    nuisance_outcomes,
+    outcome,
+    shape_outcomes,
+)
+
+from sysid_core.estimation.payload import ShapePrior, shape_prior
+from sysid_core.estimation.payload_map import PayloadMAP
+from sysid_core.robot.shapes import Shape
+from sysid_studies.payload.objects import random_objects
 
 
 def inside(outcomes):
@@ -26,4 +39,27 @@ def test_faults_widen_the_deviations_or_are_noted():
     ]
     for row in {o.row for o in outcomes}:
         some = [o for o in outcomes if o.row == row]
-        assert inside(some)[0] > 0.8 or any(o.misfit_noted for o in some), row
+        assert inside(some)[0] > 0.8 or any(o.sensor_noted for o in some), row
+
+
+def test_a_stale_tare_is_noticed_and_does_not_turn_into_inertia():
+    thing = random_objects(2, np.random.default_rng([2026, 7, 3]))[1]
+    stale = nuisance_experiment(
+        1.5, thing, NUISANCES["stale tare (.3 N)"], np.random.default_rng([2026, 7, 4])
+    )
+    fit = PayloadMAP(thing.shape, sensor=TARED).fit(stale.smoothed, stale.belief)
+    found = outcome("", "", fit, thing)
+    assert np.all(np.abs(found.error[4:]) < 60.0)  # [%]; 2700 % if only the tare is believed
+    assert np.all(np.abs(found.z) < 3.0) and found.sensor_noted
+
+
+@pytest.mark.parametrize(("size_sd", "same"), [(0.0, True), (0.5, False)])
+def test_deviations_doubt_the_inside_only_of_a_guessed_shape(
+    size_sd: float, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Shape.box((0.06, 0.2, 0.1), (0.0, 0.0, 0.05)).of_size_sd(size_sd)
+    R = np.diag([100.0, *[1e3] * 3, *[300.0] * 6])
+    usual = ShapePrior(box).posterior(R, R @ box.homogeneous(1.2)).covariance
+    monkeypatch.setattr(shape_prior, "DOUBTED", (0.01, 0.01, 0.01, 0.97))
+    doubted = ShapePrior(box).posterior(R, R @ box.homogeneous(1.2)).covariance
+    assert np.allclose(doubted, usual) is same
