@@ -25,7 +25,7 @@ from sysid_core.planning import (
 )
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.design import Unknowns
-from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
+from sysid_core.planning.payload import WRENCH_NOISE, plan_payload_motion
 from sysid_core.planning.sequential import SequentialPlan, plan_sequential
 from sysid_core.robot import (
     DriveTrain,
@@ -165,10 +165,9 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     columns = model.columns_from(trajectory.joint_names)
     q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
     motion = model.frame_motion(frame, q, v, a)
-    noise = np.array([FORCE_NOISE] * 3 + [TORQUE_NOISE] * 3)
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
     wrench = A @ Shape.box([0.2, 0.2, 0.2]).homogeneous(1.0)
-    wrench = wrench + noise * np.random.default_rng(0).normal(size=wrench.shape)
+    wrench = wrench + WRENCH_NOISE * np.random.default_rng(0).normal(size=wrench.shape)
     data = replace(PayloadData.of(trajectory.time[::step], wrench, motion), R_WS=None)
     found = PayloadSummary.of(PayloadMAP(None, sensor=SensorModel()).fit(data))
     inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))

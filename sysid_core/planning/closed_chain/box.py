@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
@@ -177,21 +178,13 @@ def coupled_drives(chain: ClosedChain) -> tuple[tuple[str, ...], ...]:
     """Return the groups of actuated joints that move the same passive joints."""
     q = assemble(chain, chain.actuated_home)
     touched = np.abs(loop_jacobian(chain, q)[0]) > 1e-9  # (n_c, n)
-    groups = [set(np.flatnonzero(row).tolist()) for row in touched]
-    merged: list[set[int]] = []
-    for group in groups:
-        passive_here = group & set(chain.passive_columns.tolist())
-        for other in [g for g in merged if g & passive_here]:
-            merged.remove(other)
-            group = group | other
-        merged.append(group)
-    names = chain.model.joint_names
-    found = []
-    for group in merged:
-        drives = tuple(names[i] for i in sorted(group) if names[i] in chain.actuated)
-        if len(drives) > 1:
-            found.append(drives)
-    return tuple(found)
+    passive = touched[:, chain.passive_columns].astype(int)
+    count, group_of = connected_components(passive @ passive.T, directed=False)
+    driven = np.sort(chain.actuated_columns)
+    names = np.array(chain.model.joint_names)[driven]
+    moved = (touched[group_of == k].any(axis=0)[driven] for k in range(count))
+    groups = (tuple(names[together].tolist()) for together in moved)
+    return tuple(group for group in groups if len(group) > 1)
 
 
 def _coordinates(chain: ClosedChain) -> tuple[tuple[str, ...], Array]:

@@ -30,7 +30,7 @@ from sysid_core.robot import Array, RobotModel, wrench_regressor
 
 # What makes force and torque comparable: noise (moderate, of Nadeau, Giamou and Kelly 2022) and
 # the size of a typical load.
-FORCE_NOISE, TORQUE_NOISE = 0.1, 0.005  # [N], [N m]
+WRENCH_NOISE = np.array([0.1] * 3 + [0.005] * 3)  # [N], [N m]
 TYPICAL_MASS, TYPICAL_LENGTH = 1.0, 0.1  # [kg], [m]
 LOAD_SCALE = TYPICAL_MASS * np.array([1.0] + [TYPICAL_LENGTH] * 3 + [TYPICAL_LENGTH**2] * 6)
 BIAS_SCALE = (1.0, 0.1)  # [N], [N m]
@@ -46,8 +46,8 @@ def payload_information(
 ) -> Array:
     r"""Return the information matrix of a motion about a payload held at a frame.
 
-    The wrench noise of the samples is assumed independent, with standard deviations of
-    `FORCE_NOISE` and `TORQUE_NOISE`.
+    The wrench noise of the samples is assumed independent, with the standard deviations
+    `WRENCH_NOISE`.
 
     Args:
         model: Robot model.
@@ -61,7 +61,7 @@ def payload_information(
     """
     motion = model.frame_motion(frame, q, v, a)
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
-    A = A / np.array([FORCE_NOISE] * 3 + [TORQUE_NOISE] * 3)[:, None]
+    A = A / WRENCH_NOISE[:, None]
     return np.einsum("kri,krj->ij", A, A)
 
 
@@ -116,7 +116,7 @@ def choose_tare_postures(
     A = np.zeros((len(drawn), 6, 10))
     A[:, :, :6] = np.diag([BIAS_SCALE[0]] * 3 + [BIAS_SCALE[1]] * 3)
     A[:, :, 6:] = wrench_regressor(-gravity, still[:, :3], still[:, :3])[:, :, :4] * LOAD_SCALE[:4]
-    A /= np.array([FORCE_NOISE] * 3 + [TORQUE_NOISE] * 3)[:, None]
+    A /= WRENCH_NOISE[:, None]
     gains = np.einsum("kri,krj->kij", A, A)
     total, chosen = 1e-6 * np.eye(10), []
     for _ in range(n_postures):
