@@ -52,6 +52,7 @@ class SensorComponent:
         self._moving, self._outside = MovingTransform(node), ""  # a wrench's frame that is no link
         self._place: tuple[int, StaticTransform] | None = None  # stamp [ns], by tf
         self._again = False  # look once more after that is compared
+        self._moved = False  # during the last look
         self._misplaced: SignalError | None = None
 
     def got_robot(self, model: RobotModel) -> None:
@@ -146,15 +147,19 @@ class SensorComponent:
         Raises:
             SignalError: The frame of the wrench has another pose than the sensor.
         """
+        moves = bool(np.max(np.abs(v)) > _STANDS)
+        if self._moved and not moves:
+            self._moved = False
+            self.look_where()
         self._place = self._place or self._moving.take()
         if self._place is None or stamp_ns < self._place[0] or self._robot is None:
             return
         (_, transform), self._place = self._place, None
-        moves = bool(np.max(np.abs(v)) > _STANDS)
-        if moves or self._again:
-            self.look_where()
-        if moves:
+        if moves:  # until it stands, each look would be in vain
+            self._moved = True
             return
+        if self._again:
+            self.look_where()
         self._misplaced = None
         try:
             check_wrench_place(self._robot, q, self._config.sensor_frame, transform)

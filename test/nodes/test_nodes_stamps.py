@@ -6,6 +6,7 @@ recognised for listeners alone.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,34 +81,66 @@ def test_nothing_is_decided_about_parts_while_nobody_listens() -> None:
     component._publish_part()
 
 
-def test_a_tool_is_noticed_though_joint_states_come_two_seconds_late(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@dataclass
+class Tool:
+    """A tool of 150 mm on tf, as the estimator hears it, and how often it has subscribed."""
+
+    heard: dict[str, Any] = field(default_factory=dict)
+    looks: int = 0
+    sensor: Any = None
+
+    def subscribe(self, kind: Any, topic: str, take: Any, qos: Any) -> str:
+        self.heard[topic] = take
+        self.looks += topic == "tf"
+        return topic
+
+    def say(self, now_ns: int) -> None:
+        tool = SimpleNamespace(transforms=[TransformStamped(child_frame_id="tool0_controller")])
+        tool.transforms[0].header.frame_id = "tool0"
+        tool.transforms[0].transform.translation.z = 0.15
+        tool.transforms[0].header.stamp = Time(sec=now_ns // 10**9, nanosec=now_ns % 10**9)
+        if "tf" in self.heard:
+            self.heard["tf"](tool)
+
+
+@pytest.fixture
+def tool(monkeypatch: pytest.MonkeyPatch) -> Tool:
     with_tf = SimpleNamespace(TFMessage=SimpleNamespace)  # the wheels lack this message
     monkeypatch.setitem(sys.modules, "tf2_msgs", SimpleNamespace(msg=with_tf))
     monkeypatch.setitem(sys.modules, "tf2_msgs.msg", with_tf)
-    heard: dict[str, Any] = {}
+    out = Tool()
     settings = {"sensor_frame": "tool0", "sensor_parent": "", "wrench_frames": ["tool0_controller"]}
     listening: Any = SimpleNamespace(
         config=SimpleNamespace(**settings),
-        create_subscription=lambda kind, topic, take, qos: heard.setdefault(topic, take) and topic,
-        destroy_subscription=heard.pop,
+        create_subscription=out.subscribe,
+        destroy_subscription=out.heard.pop,
     )
-    sensor = SensorComponent(listening, lambda model: None)
-    sensor._robot, sensor._outside = MODEL, "tool0_controller"
-    tool = with_tf.TFMessage(transforms=[TransformStamped(child_frame_id="tool0_controller")])
-    tool.transforms[0].header.frame_id = "tool0"
-    tool.transforms[0].transform.translation.z = 0.15
-    at_rest = np.zeros(MODEL.nv)
+    out.sensor = SensorComponent(listening, lambda model: None)
+    out.sensor._robot, out.sensor._outside = MODEL, "tool0_controller"
+    return out
+
+
+AT_REST = np.zeros(MODEL.nv)
+
+
+def test_a_tool_is_noticed_though_joint_states_come_two_seconds_late(tool: Tool) -> None:
     with pytest.raises(SignalError, match="150 mm"):
         for tick in range(200):  # of 50 ms
             if tick % 10 == 0:  # each mark asks anew
-                sensor.look_where()
+                tool.sensor.look_where()
             now_ns = 50_000_000 * (tick + 1000)
-            tool.transforms[0].header.stamp = Time(sec=now_ns // 10**9, nanosec=now_ns % 10**9)
-            if (take := heard.get("/tf") or heard.get("tf")) is not None:
-                take(tool)
-            sensor.take_posture(now_ns - 2 * 10**9, at_rest, at_rest)
+            tool.say(now_ns)
+            tool.sensor.take_posture(now_ns - 2 * 10**9, AT_REST, AT_REST)
+
+
+def test_a_tool_is_looked_for_once_in_a_motion_and_noticed_at_its_end(tool: Tool) -> None:
+    tool.sensor.look_where()
+    with pytest.raises(SignalError, match="150 mm"):
+        for tick in range(200):
+            moving = AT_REST + 0.1 * (tick < 150)
+            tool.say(50_000_000 * (tick + 1000))
+            tool.sensor.take_posture(50_000_000 * (tick + 1000), AT_REST, moving)
+    assert 150 <= tick < 155 and tool.looks == 2
 
 
 def test_every_node_reports_the_clocks_that_its_gates_measure() -> None:
