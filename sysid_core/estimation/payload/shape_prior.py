@@ -125,10 +125,9 @@ class ShapePrior:
     """Prior of a payload whose shape is given (possibly with errors) or unknown.
 
     Args:
-        shape: Shape of the object in the sensor frame; None: unknown, within the extent. Of a
+        shape: Shape of the object in the sensor frame; None: unknown, within 0.5 m. Of a
             grasped object (`robot.shapes.grasped`), only the width between the fingers is used.
         contrasts: Relative standard deviations of the density between regions, one hypothesis each.
-        extent: Size of the space that contains an object of unknown shape [m].
     """
 
     def __init__(
@@ -136,13 +135,11 @@ class ShapePrior:
         shape: Shape | None,
         *,
         contrasts: tuple[float, ...] = CONTRASTS,
-        extent: float = EXTENT,
     ) -> None:
         grasped = shape is not None and shape.fingers is not None
         self.grasp = shape if grasped else None
         self.shape = None if grasped else shape
         self.contrasts = contrasts
-        self.extent = extent
 
     @property
     def guessed(self) -> float:
@@ -302,7 +299,7 @@ class ShapePrior:
         """Means (H, 10), covariances for a given mass, and logarithms of the probabilities (2, H)."""
         bodies, spreads, logs = self._kinds
         mass = float(first[0])
-        held = [] if self.grasp is None else grasp_priors(first, self.grasp, self.extent)
+        held = [] if self.grasp is None else grasp_priors(first, self.grasp, EXTENT)
         balls = self._balls(first)
         nothing = NO_SHAPE if held or self.shape is not None else 1.0
         share = np.log(
@@ -319,9 +316,9 @@ class ShapePrior:
 
     def _balls(self, first: Array) -> list[tuple[Array, Array]]:
         """Means and covariances of bodies without a given shape, about a first estimate (10,)."""
-        reach = self.extent / 2.0
+        reach = EXTENT / 2.0
         return [
-            ball_prior(first, reach, x * self.extent, mass_spread=0.0, inertia_spread=BALL_SPREAD)
+            ball_prior(first, reach, x * EXTENT, mass_spread=0.0, inertia_spread=BALL_SPREAD)
             for x in BALLS
         ]
 
@@ -334,8 +331,8 @@ class ShapePrior:
             try:
                 return solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
             except EstimationError:  # the shape is elsewhere: its torques outweigh its weight
-                return ball_first(R, r, self.extent)
-        return ball_first(R, r, self.extent)
+                return ball_first(R, r, EXTENT)
+        return ball_first(R, r, EXTENT)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
         """Return the Gaussian approximation of the prior for a known mass, about the estimate of
@@ -346,17 +343,15 @@ class ShapePrior:
         if self.shape is not None:
             mean = self.shape.homogeneous(mass)
             C = self.solids[self._middle].covariance(mass) + np.outer(mean, mean)
-            ball, C_ball = ball_prior(
-                mean, self.extent / 2.0, 0.1 * self.extent, inertia_spread=BALL_SPREAD
-            )
+            ball, C_ball = ball_prior(mean, EXTENT / 2.0, 0.1 * EXTENT, inertia_spread=BALL_SPREAD)
             found, left, evidence = conditioned(R, r, np.stack([mean, ball]), np.stack([C, C_ball]))
             if evidence[0] > evidence[1] + np.log(NO_SHAPE):
                 return found[0], left[0]
-        found = ball_first(R, r, self.extent)
-        mean, C = ball_prior(found, self.extent / 2.0, 0.1 * self.extent)
+        found = ball_first(R, r, EXTENT)
+        mean, C = ball_prior(found, EXTENT / 2.0, 0.1 * EXTENT)
         left = conditioned(R, r, mean[None], C[None])[1][0]
         # Inertia as the data have it so far is mostly noise: a ball's, about their centre.
-        even = 0.4 * found[0] * (0.1 * self.extent) ** 2 * np.eye(3)
+        even = 0.4 * found[0] * (0.1 * EXTENT) ** 2 * np.eye(3)
         return pi_from_mass_com_inertia(found[0], found[1:4] / found[0], even), left
 
 

@@ -27,7 +27,6 @@ from sysid_core.estimation.payload.ball_prior import nearest_body, probabilities
 from sysid_core.estimation.payload.result import payload_estimate
 from sysid_core.estimation.payload.shape_prior import (
     CONTRASTS,
-    EXTENT,
     MASS_SPREAD,
     PayloadPosterior,
 )
@@ -64,7 +63,6 @@ class PayloadMAP:
         shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor.
         contrasts: Possible contrasts of the density (see `ShapePrior`).
-        extent: Size of the space that contains an object of unknown shape [m].
         passes: Maximum number of steps between two updates of the noise level.
     """
 
@@ -76,12 +74,11 @@ class PayloadMAP:
         *,
         sensor: SensorModel | None = None,
         contrasts: tuple[float, ...] = CONTRASTS,
-        extent: float = EXTENT,
         passes: int = 30,
     ) -> None:
         self.shape = shape
         self.sensor = sensor or SensorModel()
-        self.prior = ShapePrior(shape, contrasts=contrasts, extent=extent)
+        self.prior = ShapePrior(shape, contrasts=contrasts)
         self.passes = passes
 
     def fit(self, data: PayloadData, belief: MotionBelief | None = None) -> Estimate:

@@ -64,7 +64,6 @@ class RunningMAP:
         measured_motion: True for a motion measured by sensors, without filter, with errors that are
             independent between samples.
         contrasts: Possible contrasts of the density (see `ShapePrior`).
-        extent: Size of the space that contains an object of unknown shape [m].
     """
 
     method = "MAP (running)"
@@ -78,9 +77,8 @@ class RunningMAP:
         motion_correlation: float | None = None,
         measured_motion: bool = False,
         contrasts: tuple[float, ...] = CONTRASTS,
-        extent: float = EXTENT,
     ) -> None:
-        self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts, extent=extent)
+        self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts)
         self.shape = shape
         self._motion = np.diag(np.repeat(np.square(motion_sd), 3))
         if motion_correlation is None:
@@ -277,9 +275,7 @@ class RunningMAP:
         if pi[0] > 0.2 * mass:
             self._pi = pi
             biased = max(self._batch.sensor.bias) > 0
-            self._expected = ExpectedWrench.of(
-                R, r, back[:6] if biased else back[:0], pi, self._batch.prior.extent
-            )
+            self._expected = ExpectedWrench.of(R, r, back[:6] if biased else back[:0], pi, EXTENT)
 
     def _of_more_inertia(self, pi: Array) -> Array:
         """Body with the largest plausible inertia, with which the effect of motion errors is

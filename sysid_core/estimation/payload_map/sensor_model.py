@@ -135,20 +135,6 @@ class SensorModel:
         gain = max(self.gain, _UNCHECKED_GAIN)
         return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
-    @property
-    def stale(self) -> SensorModel:
-        """Sensor model long after a tare: the uncertainty of the bias is much larger."""
-        bias = (_STALE * self.bias[0], _STALE * self.bias[1])
-        return replace(self, bias=bias)
-
-    @property
-    def wandering(self) -> SensorModel:
-        """Sensor model with a large, varying bias, caused by an aliased periodic disturbance or the
-        pull of a cable.
-        """
-        drift = (_WANDERING * self.drift[0], _WANDERING * self.drift[1])
-        return replace(self.stale, drift=drift)
-
     def ramps(self, duration: float) -> int:
         """Return the number of linear segments that model the drift over `duration` seconds."""
         if max(self.drift) <= 0 or duration <= 0:
@@ -186,9 +172,11 @@ class SensorModel:
         """
         if not self.biases:
             return ((self, 1.0),)
-        if len(self.bias_scales) == 1:
-            return tuple(zip((self, self.stale, self.wandering), _BELIEFS, strict=True))
         force, torque = self.bias
+        if len(self.bias_scales) == 1:  # a large, varying bias: an aliased hum, or a cable's pull
+            stale = replace(self, bias=(_STALE * force, _STALE * torque))
+            drift = (_WANDERING * self.drift[0], _WANDERING * self.drift[1])
+            return tuple(zip((self, stale, replace(stale, drift=drift)), _BELIEFS, strict=True))
         return tuple(
             (replace(self, bias=(scale * force, scale * torque)), 1.0 / len(self.bias_scales))
             for scale in sorted(self.bias_scales)

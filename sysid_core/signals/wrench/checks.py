@@ -21,6 +21,7 @@ from sysid_core.kinds import Kind
 from sysid_core.signals.recording import Array, WrenchStream
 from sysid_core.signals.wrench.sensor import WRENCH_AXES
 
+_MAX_FROZEN_S = 0.25  # for which a live sensor may repeat a value exactly
 _SLOW_WINDOW = 15  # samples
 SLOW_LIMIT = 2.5  # of `slow_part`
 _CLIPPED_RUN = 5  # samples at exactly the extreme value
@@ -68,7 +69,6 @@ def wrench_faults(
     *,
     force_range: float | None = None,
     torque_range: float | None = None,
-    max_frozen_s: float = 0.25,
 ) -> tuple[WrenchFault, ...]:
     """List the faults of the wrench readings.
 
@@ -77,7 +77,6 @@ def wrench_faults(
         force_range: Full scale of the force axes [N]; None: saturation is recognised by readings
             that stick at their own extreme value.
         torque_range: Full scale of the torque axes [N m]; None: as for `force_range`.
-        max_frozen_s: Longest time for which a live sensor may repeat a value exactly [s].
     """
     if len(stream) == 0:
         return (
@@ -92,7 +91,7 @@ def wrench_faults(
         )
     wrench, time = stream.wrench, stream.time
     faults = [*_not_finite(wrench, time)]
-    faults += _frozen(wrench, time, max_frozen_s)
+    faults += _frozen(wrench, time)
     faults += _saturated(wrench, time, [force_range] * 3 + [torque_range] * 3)
     return tuple(faults)
 
@@ -158,7 +157,7 @@ def _names(mask: Array) -> tuple[str, ...]:
     return tuple(axis for axis, hit in zip(WRENCH_AXES, mask, strict=True) if hit)
 
 
-def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault]:
+def _frozen(wrench: Array, time: Array) -> list[WrenchFault]:
     """Fault if all axes are constant for too long, or one axis is always constant."""
     faults = []
     same = wrench[1:] == wrench[:-1]
@@ -168,7 +167,7 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
         if time[end] - time[start] > longest:
             longest, first = float(time[end] - time[start]), int(start)
     span = float(time[-1] - time[0])
-    if longest > max_frozen_s:
+    if longest > _MAX_FROZEN_S:
         n_samples = int(np.sum(same.all(axis=1)))
         faults.append(
             WrenchFault(
@@ -183,7 +182,7 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
             )
         )
     dead: Array = np.all(same, axis=0)
-    if span > max_frozen_s and dead.any() and not dead.all():
+    if span > _MAX_FROZEN_S and dead.any() and not dead.all():
         axes = _names(dead)
         faults.append(
             WrenchFault(

@@ -33,6 +33,7 @@ _SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
 # Kinematics that nobody calibrated are millimetres from the controller's own; a tool is centimetres away.
 _PLACE, _TILT = 0.01, np.radians(1.0)  # [m, rad]
 _MIN_MASS = 0.02  # [kg], below it a sensor with a tool can't be
+_MAX_MISALIGNMENT = np.deg2rad(15.0)  # between described and true axes of a correct mounting
 _HALF_TURN_TOLERANCE = np.deg2rad(30.0)  # from upside down: so near, the fault is named a half turn
 
 
@@ -243,7 +244,6 @@ def check_mounting(
     force: ArrayLike,
     gravity_S: ArrayLike,
     R_WS: ArrayLike | None = None,
-    max_misalignment: float = np.deg2rad(15.0),
 ) -> Mounting:
     r"""Compare the described axes and gravity with those determined from the weight.
 
@@ -252,7 +252,6 @@ def check_mounting(
         gravity_S: Gravity in the axes of the sensor according to the model, shape (K, 3) [m/s^2].
         R_WS: Orientations of the sensor according to the model, shape (K, 3, 3). If None, a wrong
             direction of gravity cannot be distinguished from a rotated sensor.
-        max_misalignment: Largest angle between described and true axes of a correct mounting [rad].
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
     R, mass, rms = procrustes(force, gravity_S, 1.0)
@@ -260,9 +259,9 @@ def check_mounting(
     scale = mass * float(np.linalg.norm(gravity_S[0]))
     # A planar set of directions fits a reversed sign and a half turn equally well.
     tie = 1e-3 * scale
-    if _angle(R) <= max_misalignment and rms <= rms_neg + tie:
+    if _angle(R) <= _MAX_MISALIGNMENT and rms <= rms_neg + tie:
         return Mounting(MountingKind.AS_DESCRIBED, _angle(R), "The sensor's axes are as described.")
-    if _angle(R_neg) <= max_misalignment and rms_neg <= rms + tie:
+    if _angle(R_neg) <= _MAX_MISALIGNMENT and rms_neg <= rms + tie:
         also = " (or the sensor is turned by 180 degrees)" if rms <= rms_neg + tie else ""
         return Mounting(
             MountingKind.SIGN_REVERSED,
@@ -284,7 +283,7 @@ def check_mounting(
                 "The wrench is expressed in the axes of the base, not of the sensor.",
                 "Give --wrench-axes base, or record the raw wrench of the sensor.",
             )
-        if rms_g < least and tilt > max_misalignment:
+        if rms_g < least and tilt > _MAX_MISALIGNMENT:
             return Mounting(
                 MountingKind.GRAVITY_DIRECTION,
                 tilt,

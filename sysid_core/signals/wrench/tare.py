@@ -225,7 +225,6 @@ def tare_static(
     noise: ArrayLike | None = None,
     expected_mass: float | None = None,
     allow_bare: bool = False,
-    max_misalignment: float = np.deg2rad(15.0),
     sign: WrenchSign = WrenchSign.AUTO,
     source: str = "",
 ) -> SensorCalibration:
@@ -245,7 +244,6 @@ def tare_static(
         expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
             controller or driver compensates a load.
         allow_bare: True to accept readings without any weight.
-        max_misalignment: Largest accepted angle between described and measured axes [rad].
         sign: Sign of the readings, kept in the calibration's `matrix`; AUTO: found from the weight.
         source: Name of the data source.
 
@@ -259,28 +257,17 @@ def tare_static(
     misalignment = float("nan")
     if not allow_bare:
         require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
-        mounting = check_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
-        if sign is WrenchSign.AUTO and mounting.kind is MountingKind.SIGN_REVERSED:
+        kind = check_mounting(wrench[:, :3], gravity_S, R_WS).kind
+        if sign is WrenchSign.AUTO and kind is MountingKind.SIGN_REVERSED:
             sign = WrenchSign.LOAD_ON_SENSOR
-    if sign is WrenchSign.LOAD_ON_SENSOR:
-        found = tare_static(
-            -wrench,
-            gravity_S,
-            R_WS=R_WS,
-            frame=frame,
-            noise=noise,
-            expected_mass=expected_mass,
-            allow_bare=allow_bare,
-            max_misalignment=max_misalignment,
-            sign=WrenchSign.SENSOR_ON_LOAD,
-            source=source,
-        )
-        return found.of_opposite_sign()
+    reversed_sign = sign is WrenchSign.LOAD_ON_SENSOR
+    wrench = -wrench if reversed_sign else wrench
     if not allow_bare:
+        mounting = check_mounting(wrench[:, :3], gravity_S, R_WS)
         mounting.require()
         misalignment = mounting.angle
     values, covariance, rms = _load_and_bias(wrench, gravity_S)
-    return SensorCalibration(
+    found = SensorCalibration(
         frame=frame,
         bias=values[4:],
         tare_load=values[:4],
@@ -291,6 +278,7 @@ def tare_static(
         n_postures=len(wrench),
         source=source,
     )
+    return found.of_opposite_sign() if reversed_sign else found
 
 
 def _require_postures(wrench: Array, gravity_S: Array) -> None:
