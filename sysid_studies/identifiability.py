@@ -184,7 +184,7 @@ class IdentifiabilityStudy:
         (table,) = self.tables
         report.table(table.columns, table.rows, table.note)
         for title, (answer, weightless) in self.answers.items():
-            report.heading(title)
+            report.heading(title, folded=True)
             headings, rows = identifiability_table(answer, weightless)
             report.table(headings, rows, LEGEND)
             report.table(
