@@ -63,6 +63,8 @@ def _schema(pa: Any) -> Any:
 
 
 def _require_fields(pa: Any, file: Path) -> None:
+    if not file.is_file():  # a pipe would never end
+        raise _unreadable(file, "it is not a regular file")
     try:
         missing = sorted(set(_IN_EVERY_ROW) - set(pa.parquet.read_schema(file).names))
     except (pa.ArrowException, OSError) as err:

@@ -132,6 +132,10 @@ def test_a_night_counts_once_and_as_the_registry_reads_it_now(fleet: Path, tmp_p
     (tmp_path / "rows" / "part-9.parquet").write_bytes(b"PAR1")
     with pytest.raises(BatchError, match="can't be read"):
         rows.latest()
+    (tmp_path / "rows" / "part-9.parquet").unlink()
+    os.mkfifo(tmp_path / "rows" / "part-9.parquet")
+    with pytest.raises(BatchError, match="not a regular file"):
+        rows.latest()
 
 
 def test_watching_takes_what_is_new_and_no_longer_grows(fleet: Path, tmp_path: Path) -> None:
