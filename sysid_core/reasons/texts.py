@@ -677,6 +677,13 @@ TEXTS: Mapping[str, Text] = {
         " mass differs by more than 30 % without these corrections.",
         "payload_identification.md",
     ),
+    "quaternion-order": Text(
+        "Order of the quaternions",
+        "The wrench contradicts the description of the sensor less if the quaternions are in the order {order}.",
+        "Specify the order of the columns: --rotation {order}.",
+        "Quaternions in a wrong order are orientations of a robot that inverts and rotates all others. The mass may be right, but not the centre of mass.",
+        "payload_identification.md",
+    ),
     "no-body": Text(
         "Not physically consistent",
         "No real body can have the estimated inertial parameters.",

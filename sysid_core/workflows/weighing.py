@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -196,40 +197,15 @@ def weigh(
     """
     progress(Step.READING)
     diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
-    body = load_shape(settings.shape) if settings.shape else None
-    if body is not None and settings.shape_sd is not None:
-        body = body.of_size_sd(settings.shape_sd)
-    solid = None if body is None or body.fingers is not None else body
     truth = None if settings.truth is None else _read_truth(settings.truth)
-    quality = SensorModel.named(settings.sensor)
-    known = SensorCalibration.load(settings.calibration) if settings.calibration else None
-    run, model, frame, still, remarks = open_wrench(
-        recording,
-        settings.sensor_robot,
-        settings.table,
-        settings.sensor_frame,
-        tared=known is not None,
-    )
-    progress(Step.FITTING)
-    weighing = weigh_motion(
-        run,
-        model,
-        frame,
-        body,
-        sensor=quality,
-        calibration=known,
-        sign=WrenchSign.named(settings.sensor_robot.wrench_sign, "The wrench's sign", SignalError),
-        axes=_axes(settings.table),
-        clock=settings.clock == "estimate",
-        still=still,
-    )
-    remarks += weighing.notes
+    run, model, weighing, body, remarks = _weighing(recording, settings, progress)
+    solid = None if body is None or body.fingers is not None else body
     compared = settings.compare or settings.method != "map"
     others = _others(settings.method, weighing, solid) if compared else {}
     estimate = others.get(settings.method, weighing.estimate)
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
-    verdict += Verdict(weighing.doubts)
+    verdict += Verdict((*weighing.doubts, *_other_order(recording, settings, weighing)))
     if run.units_assumed:
         verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
@@ -255,9 +231,65 @@ def weigh(
         solid,
         truth,
         settings.flange_frame,
-        tuple(remarks),
+        remarks,
         inputs_of(settings, recording=(recording,)),
     )
+
+
+def _weighing(
+    recording: Path, settings: WeighSettings, progress: Progress = silent
+) -> tuple[Recording, RobotModel, Weighing, Shape | None, tuple[str, ...]]:
+    """Recording, robot, result of the default estimator, shape, and remarks."""
+    body = load_shape(settings.shape) if settings.shape else None
+    if body is not None and settings.shape_sd is not None:
+        body = body.of_size_sd(settings.shape_sd)
+    quality = SensorModel.named(settings.sensor)
+    known = SensorCalibration.load(settings.calibration) if settings.calibration else None
+    run, model, frame, still, remarks = open_wrench(
+        recording,
+        settings.sensor_robot,
+        settings.table,
+        settings.sensor_frame,
+        tared=known is not None,
+    )
+    progress(Step.FITTING)
+    weighing = weigh_motion(
+        run,
+        model,
+        frame,
+        body,
+        sensor=quality,
+        calibration=known,
+        sign=WrenchSign.named(settings.sensor_robot.wrench_sign, "The wrench's sign", SignalError),
+        axes=_axes(settings.table),
+        clock=settings.clock == "estimate",
+        still=still,
+    )
+    return run, model, weighing, body, (*remarks, *weighing.notes)
+
+
+def _other_order(
+    recording: Path, settings: WeighSettings, weighing: Weighing
+) -> tuple[Reason, ...]:
+    """Failure if the wrench contradicts the description less with quaternions in the other order.
+
+    A wrong order inverts and turns all orientations, which a turned sensor can imitate.
+    """
+    order = {"xyzw": "wxyz", "wxyz": "xyzw"}.get(settings.table.rotation)
+    if order is None or not (errors := _errors(weighing)):
+        return ()
+    other = replace(settings, table=replace(settings.table, rotation=order))
+    with suppress(SysIdError):
+        found = _weighing(recording, other)[2]
+        ambiguous = "wrench-ambiguous" in {doubt.code for doubt in found.doubts}
+        if _errors(found) < errors and not ambiguous:
+            return (Reason.failure("quaternion-order", order=order),)
+    return ()
+
+
+def _errors(weighing: Weighing) -> int:
+    """Number of errors of the description that the wrench shows."""
+    return sum(x.data.get("count", 0) for x in weighing.doubts if x.code == "wrench-misdescribed")
 
 
 def _rated(diagram: LoadDiagram, payload: PayloadSummary, X: Array) -> Reason:

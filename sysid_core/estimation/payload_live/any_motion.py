@@ -337,7 +337,8 @@ def _misdescribed(convention: WrenchConvention, mass: float, still: bool) -> tup
     plain = convention.described
     same = plain is not None and plain.is_elsewhere(mass, MASS_LIMIT) < 0.5
     reason = Reason.warning if plausible or same else Reason.failure
-    return (*far, reason("wrench-misdescribed", errors=" ".join(convention.errors)))
+    errors = convention.errors
+    return (*far, reason("wrench-misdescribed", errors=" ".join(errors), count=len(errors)))
 
 
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:

@@ -26,6 +26,7 @@ from sysid_core.signals import (
     export_recording,
     read_wrench_table,
 )
+from sysid_core.workflows import WeighSettings, weigh
 
 MASS = 1.3  # [kg]
 RATE = 100.0  # [Hz]
@@ -208,3 +209,31 @@ def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "run.npz", **{**table, "q_3": np.ones(5)})
     with pytest.raises(SysIdError, match="different numbers of rows"):
         read_wrench_table(tmp_path / "run.npz", joint_names=ROBOT.joint_names)
+
+
+@pytest.mark.parametrize(
+    ("order", "turned", "codes"),
+    [
+        ("xyzw", False, set()),
+        ("wxyz", False, {"wrench-misdescribed", "quaternion-order"}),
+        ("xyzw", True, {"wrench-misdescribed"}),
+    ],
+)
+def test_quaternions_in_another_order_are_told_from_a_turned_sensor(
+    order: str, turned: bool, codes: set[str], shared_data: Path, tmp_path: Path
+) -> None:
+    """Axia80, whose quaternions are x, y, z, w."""
+    folder = shared_data / "ft_ati_axia80"
+    pose, wrench = (
+        np.loadtxt(folder / f"recorded_messages_{name}_100.txt", delimiter=",")[:40]
+        for name in ("pose", "wrench")
+    )
+    wrench = wrench[:, [1, 0, 2, 4, 3, 5]] * [1, -1, 1, 1, -1, 1] if turned else wrench
+    np.savez(tmp_path / "still.npz", pose=pose, wrench=wrench)
+    names = ",".join(f"pose.{k}" for k in range(7))
+    settings = WeighSettings(compare=False)
+    table = replace(settings.table, pose_columns=names, rotation=order, still=True)
+    found = weigh(tmp_path / "still.npz", replace(settings, table=table))
+    asked = {"wrench-misdescribed", "quaternion-order"}
+    assert asked & {reason.code for reason in found.verdict.reasons} == codes
+    assert found.verdict.ok is ("quaternion-order" not in codes)
