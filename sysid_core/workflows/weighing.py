@@ -289,7 +289,7 @@ def _other_order(
 
 def _errors(weighing: Weighing) -> int:
     """Number of errors of the description that the wrench shows."""
-    return sum(x.data.get("count", 0) for x in weighing.doubts if x.code == "wrench-misdescribed")
+    return sum(n for x in weighing.doubts if isinstance(n := x.data.get("count"), int))
 
 
 def _rated(diagram: LoadDiagram, payload: PayloadSummary, X: Array) -> Reason:
