@@ -189,6 +189,7 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         another = beside[0].hypothesis.kind not in _AS_DECLARED and is_decided(beside)
         if another or ranked[0].hypothesis.kind is Fault.LAG:
             here, ranked, shares = there, beside, left_out(there)
+    start = here
     while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
         if not is_decided(ranked):
             break
@@ -200,6 +201,15 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
             ranked = _without(ranked)
             break
         ranked = explanations(here, gains_known=gains_known)
+    else:
+        if len(findings) == _TOGETHER:  # the first may only have been in place of the second
+            there = findings[1].explanation.mend(start)
+            alone = explanations(there, gains_known=gains_known)
+            first = findings[0].explanation.hypothesis
+            better = alone[0].log > first.log_prior + ranked[0].log
+            if better and alone[0].hypothesis.cause != first.cause:
+                ranked, before, shares = alone, left_out(start), left_out(there)
+                findings = [replace(findings[1], before=before, after=shares)]
     return Examination(names, used, tuple(findings), ranked, shares, duration)
 
 

@@ -60,6 +60,11 @@ class Explanation:
     model: RobotModel
 
     @property
+    def log(self) -> float:
+        """Logarithm of the evidence times the prior odds."""
+        return self.evidence.log + self.hypothesis.log_prior
+
+    @property
     def load(self) -> tuple[float, float]:
         """Mass of the last link in excess of its URDF value, and its standard deviation [kg]."""
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]

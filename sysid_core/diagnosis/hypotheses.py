@@ -15,6 +15,7 @@ import numpy as np
 import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 
 from sysid_core.diagnosis.evidence import DENSITY, tool_masses
 from sysid_core.diagnosis.samples import LAGS, Samples
@@ -156,7 +157,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     """
     names = samples.model.joint_names
     used = np.flatnonzero(samples.used)
-    some: list[Hypothesis] = [*_signs(names, used), *_orders(samples, names), *_units()]
+    some: list[Hypothesis] = [*_signs(samples, names, used), *_orders(samples, names), *_units()]
     some += [h for j in used for h in conventions(samples, int(j))]
     some += [lag_fault(k) for k in range(len(LAGS))]
     some += [clock_fault(factor) for factor in _CLOCKS]
@@ -190,16 +191,15 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
                 mend=_weight_added,
             )
         )
-    members = Counter(h.code for h in some)  # of a cause
+    members = Counter(h.code for h in some if h.share == 1.0)  # of a cause
     causes = Counter(kind for kind, _ in {(h.kind, h.code) for h in some})
-    shares = [1.0 / (causes[h.kind] * members[h.code]) for h in some]
     return [
-        h if h.kind is Fault.MASSES else replace(h, share=share)
-        for h, share in zip(some, shares, strict=True)
+        replace(h, share=h.share / (causes[h.kind] * members[h.code])) if h.share == 1.0 else h
+        for h in some
     ]
 
 
-def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
+def _signs(samples: Samples, names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
     n = len(names)
     flip = np.ones(n)
 
@@ -209,27 +209,18 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
     def motion(sign: Array) -> Callable[[Samples], Samples]:
         return lambda s: replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign)
 
-    yield Hypothesis(
-        Fault.EFFORT_SIGN,
-        "effort-signs",
-        {},
-        effort(-flip),
-    )
+    yield Hypothesis(Fault.EFFORT_SIGN, "effort-signs", {"joints": list(names)}, effort(-flip))
+    signs = matched_signs(samples)
+    joints = [names[j] for j in np.flatnonzero(signs < 0.0)]
+    if 1 < len(joints) < n:  # any number of joints is as likely
+        share, data = 1.0 / (n * comb(n, len(joints))), {"joints": joints}
+        yield Hypothesis(Fault.EFFORT_SIGN, "effort-signs", data, effort(signs), share=share)
     for j in used:
         one = flip.copy()
         one[j] = -1.0
-        yield Hypothesis(
-            Fault.EFFORT_SIGN,
-            "effort-sign",
-            {"joint": names[j]},
-            effort(one),
-        )
-        yield Hypothesis(
-            Fault.POSITION_SIGN,
-            "position-sign",
-            {"joint": names[j]},
-            motion(one),
-        )
+        data = {"joint": names[j]}
+        yield Hypothesis(Fault.EFFORT_SIGN, "effort-sign", data, effort(one))
+        yield Hypothesis(Fault.POSITION_SIGN, "position-sign", data, motion(one))
 
 
 def joint_sign(names: tuple[str, ...], joint: int) -> Hypothesis:
@@ -322,6 +313,21 @@ def matched_efforts(samples: Samples) -> Array:
         cost[j] = np.log(np.maximum(np.sum(left**2, axis=0) / variance, 3e-3))
     cost[:, np.std(samples.tau, axis=0) < 1e-9] = 0.0
     return np.asarray(scipy.optimize.linear_sum_assignment(cost)[1])
+
+
+def matched_signs(samples: Samples) -> Array:
+    """Find the signs of the efforts that fit the motion best, joint by joint, shape (n,).
+
+    With the masses of the description, each joint has a part of its own, in which friction and
+    drive inertia are positive.
+    """
+    rigid, signs = samples.model.inverse_dynamics(samples.q, samples.v, samples.a), []
+    for j, (torque, there) in enumerate(zip(samples.tau.T, samples.moving.T, strict=True)):
+        X = samples.friction(j)[there]
+        X = np.column_stack([X, -X[:, 3]])  # an offset of either sign
+        left = [nnls(X, sign * torque[there] - rigid[there, j])[1] for sign in (1.0, -1.0)]
+        signs.append(-1.0 if left[1] < left[0] else 1.0)
+    return np.array(signs)
 
 
 def _units() -> Iterator[Hypothesis]:

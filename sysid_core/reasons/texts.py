@@ -72,9 +72,10 @@ _MORE = (
 TEXTS: Mapping[str, Text] = {
     # What is wrong with data or description, from competing explanations.
     "effort-signs": Text(
-        "Signs of all efforts",
-        "The signs of all efforts are reversed relative to the joint axes in the URDF." + _EVIDENCE,
-        "Negate the drive gains in the column map, or negate the recorded efforts.",
+        "Signs of several efforts",
+        "The signs of the efforts of {joints} are reversed relative to the joint axes in the URDF."
+        + _EVIDENCE,
+        "Negate the drive gains of {joints} in the column map, or negate the recorded efforts of these joints.",
         _SIGN,
     ),
     "effort-sign": Text(

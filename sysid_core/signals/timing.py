@@ -273,8 +273,9 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
     far = np.flatnonzero(beyond(stream.q) > 0.5)
     if len(far):
         j = far[np.argmax(beyond(stream.q)[far])]
-        # A motion uses a large share of some joint's range: in degrees, if that is nearer to all of it.
-        share = float(np.max(np.ptp(stream.q, axis=0) / reach))
+        # No zero or sign makes a motion fit that is larger than its joint's range, but limits can be
+        # wrong: in degrees, if all joints together exceed their ranges by more than a motion in degrees falls short.
+        share = float(np.prod(np.maximum(np.ptp(stream.q, axis=0) / reach, 1.0)))
         degrees = share * np.radians(share) > 1.0 and np.all(beyond(np.radians(stream.q)) <= 0.5)
         worst = stream.q[np.argmax(np.maximum(lower - stream.q, stream.q - upper)[:, j]), j]
         raise SignalError(

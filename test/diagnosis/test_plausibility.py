@@ -165,6 +165,22 @@ def test_masses_off_by_one_factor_hide_no_other_fault(model, run):
     assert [reason.code for reason in judged(tilted, run).failures] == ["mounting"]
 
 
+def test_wrong_signs_of_several_efforts_are_one_fault(model, run):
+    flipped = changed(run, effort=run.joints.effort * [1.0, -1.0, -1.0, -1.0])
+    (found,) = judged(model, flipped).failures
+    assert (found.code, found.data["joints"]) == ("effort-signs", model.joint_names[1:])
+    assert "of shoulder_lift_joint, elbow_joint, wrist_1_joint are reversed" in found.text
+
+
+def test_a_fault_found_in_place_of_another_is_dropped(model, run):
+    """With masses that are ten times too small, wrong signs look like an even larger wrong factor,
+    as long as that is not found out.
+    """
+    light = model.with_pi(model.pi / 10.0)
+    reversed_run = changed(run, effort=-run.joints.effort)
+    assert [reason.code for reason in judged(light, reversed_run).failures] == ["effort-signs"]
+
+
 def test_one_fault_of_all_joints_is_as_likely_as_one_of_any_joint(model, run):
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
     prior: dict[str, float] = {}

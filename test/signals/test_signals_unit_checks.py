@@ -57,6 +57,17 @@ def test_wrong_units_are_named(position, velocity, message):
         require_sound_units(stream(position, velocity), RobotModel.from_urdf(URDF), "run")
 
 
+def test_degrees_of_a_small_motion_are_told_by_all_joints_together():
+    limit = '<limit lower="-3" upper="3" effort="50" velocity="5"/>'
+    urdf = URDF.replace('type="continuous"', 'type="revolute"').replace(
+        '<axis xyz="0 0 1"/>', f'<axis xyz="0 0 1"/>{limit}'
+    )
+    small = stream(0.08)
+    small = JointStream(small.names, small.stamps_ns, np.degrees(small.q[:, [0, 0]]))
+    with pytest.raises(SignalError, match="In degrees, the positions of all joints are inside"):
+        require_sound_units(small, RobotModel.from_urdf(urdf), "run")
+
+
 def test_a_joint_at_rest_has_no_ratio():
     still = stream()
     resting = JointStream(still.names, still.stamps_ns, 0.0 * still.q, still.v)
