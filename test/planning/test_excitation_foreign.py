@@ -112,7 +112,7 @@ def test_a_table_is_read_and_the_command_says_whether_it_is_safe(ur5, move, tmp_
     fast = dataclasses.replace(read_motion(file, ur5), limits=wide_limits(ur5).as_dict())
     fast.save(checked)
     result = CliRunner().invoke(app, ["plan", "check", str(checked), "ur5"])
-    assert result.exit_code == 0 and "of the plan" in result.output
+    assert result.exit_code == 0 and "in the plan" in result.output
 
 
 def test_the_page_of_a_motion_is_written(ur5, move, tmp_path):
