@@ -2,7 +2,7 @@
 """Coverage of the intervals of two standard deviations of identified servos: true values, and
 values from the other half.
 
-Usage: python benchmarks/servos/deviations.py [ROBOTS] [--recordings NPZ]
+Usage: python benchmarks/servos/deviations.py [ROBOT…] [--recordings NPZ]
 
 A simulated SO-101 has stiction, load friction, backlash, delay and inertia of random known size,
 12-bit encoders, and is simulated at a tenth of the identification's time step. The motions of a
@@ -87,9 +87,13 @@ def scores(
 
 
 def table(found: dict[Term, list[tuple[float, float]]]) -> None:
-    """Print the share within two standard deviations, the root mean square, and the interval score
-    (in the term's scale) by term.
+    """Print by term the number of values, the share within two standard deviations, the root mean
+    square and median of the errors in standard deviations, and the interval score (in the term's
+    scale).
     """
+    print(
+        "| term | values | within two | rms | median | interval score |\n|---|---|---|---|---|---|"
+    )
     every = []
     for term, pairs in found.items():
         error, sd = np.abs(np.array(pairs).T) / TERMS[term].scale
@@ -100,33 +104,29 @@ def table(found: dict[Term, list[tuple[float, float]]]) -> None:
 
 
 def _row(name: str, z: NDArray[np.float64], score: NDArray[np.float64]) -> None:
-    print(
-        f"{name:22s} {len(z):4d} {100 * np.mean(z < 2):5.1f} % within 2 sd, rms {np.sqrt(np.mean(z**2)):.2f},"
-        f" median {np.median(z):.2f}, interval score {np.mean(score):.2f}",
-        flush=True,
-    )
+    rms = np.sqrt(np.mean(z**2))
+    cells = f"{np.mean(z < 2):.1%} | {rms:.2f} | {np.median(z):.2f} | {np.mean(score):.2f}"
+    print(f"| {name} | {len(z)} | {cells} |", flush=True)
 
 
 def main() -> None:
     """Print the tables of simulated robots and of halves of recordings."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("robots", type=int, nargs="?", default=6)
+    parser.add_argument("robots", type=int, nargs="*", default=range(6))
     parser.add_argument("--recordings")
     options = parser.parse_args()
     total: dict[Term, list[tuple[float, float]]] = defaultdict(list)
-    for seed in range(options.robots):
+    for seed in options.robots:
         truth, recording = simulated(np.random.default_rng(seed))
         result = identify_servos([recording], truth.robot)
         for term, z in scores(result, truth).items():
             total[term] += z
     if total:
-        print("Simulated SO-101")
         table(total)
     if options.recordings:
         motions = read_recordings([options.recordings])
         robot = load_robot("so101")
         halves = [identify_servos(motions[k::2], robot) for k in range(2)]
-        print("Halves of the recordings")
         table(scores(*halves))
 
 

@@ -479,15 +479,6 @@ class _Drive:
             other = found[0].values
         return found
 
-    def solve(
-        self, starts: Sequence[Mapping[Term, float]], weights: Array | float = 1.0
-    ) -> list[JointFit]:
-        """Fit each half of the blocks."""
-        return [
-            self.fit(start, half * weights, trial=True)
-            for start, half in zip(starts, self.halves, strict=True)
-        ]
-
     def squares(self, fits: Sequence[JointFit]) -> Array:
         """Mean squared error of each block, by the fit in which the block was not used."""
         counts = np.maximum(np.bincount(self.blocks), 1)
@@ -655,9 +646,7 @@ def choose_terms(
         Fit of each drive to one half, and its mean squared error on blocks not fitted [rad²].
     """
     progress(f"simplest model of {len(drives)} servos; compiled once on a new machine")
-    fits = []
-    for drive in drives:
-        fits.append(drive.solve([drive.start] * 2))
+    fits = [[d.fit(d.start, half, trial=True) for half in d.halves] for d in drives]
     scores = [drive.squares(fit) for drive, fit in zip(drives, fits, strict=True)]
     # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
     weights = _weights(drives, [fit[0] for fit in fits])
