@@ -48,7 +48,7 @@ def require_bag(path: Path) -> None:
 
 @command(bag, example="sysid bag info recording.mcap")
 def info(*, path: PathArgument, json_out: JsonPathOption = "") -> None:
-    """List topics, message counts, rates, notes of the logger, and damage of a bag."""
+    """List a bag's topics, message counts and rates, the messages of the logger in it, and its damage."""
     require_bag(path)
     from sysid_core.signals.bags import open_bag
 

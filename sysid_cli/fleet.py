@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 fleet = group(
     "fleet",
-    "Detect lasting changes of many robots from their regular recordings.",
+    "Detect lasting changes in many robots from their regular recordings.",
     "sysid fleet identify nights/ --registry fleet.yaml --out results/fleet",
     {"identify": "fleet", "watch": "fleet"},
 )

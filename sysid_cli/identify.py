@@ -89,13 +89,13 @@ def certify(
     as_found: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
     out: Path | None = None,
 ) -> None:
-    """Repeat an identification, and write a certificate: errors as found and as left,
+    """Repeat an identification, and write a certificate: prediction errors before (as found) and after it (as left),
     uncertainty budget, hashes of data and model, versions.
 
     Args:
         folder: Result folder of `sysid identify`.
         robot_id: Serial number or name of the robot.
-        as_found: Result folder of an earlier identification, which defines the errors as found;
+        as_found: Result folder of an earlier identification, whose model gives the prediction errors as found, before this identification;
             default: the masses of the URDF define them.
         out: Certificate to write; default: DIR/certificate.json.
     """
@@ -142,7 +142,7 @@ def print_line(text: str) -> None:
 
 
 def print_remarks(found: IdentifiedArm) -> None:
-    """Print remarks on the description, and gravity if requested, to standard error."""
+    """Print to standard error the remarks on the description and, if requested, the gravity vector."""
     for warning in found.data.model.warnings:
         remark("warning:", warning, to=errors)
     gravity = found.data.gravity

@@ -55,7 +55,7 @@ def init(
         robot = typer.prompt("Robot (URDF file, or robot name such as ur5)")
     if not robot or (recording is None and not driver):
         raise SignalError(
-            "Neither a recording with its robot nor a driver is given.",
+            "Give either a recording and its robot, or a driver: neither was given.",
             remedy="sysid init log.csv --robot robot.urdf, or sysid init --driver ur --robot robot.urdf.",
         )
     if effort_kind and effort_kind not in _KINDS:

@@ -33,7 +33,7 @@ def init(
 ) -> None:
     """Write the motion limits of a robot from its URDF and the values published by its vendor.
 
-    Check the file before use: values that the URDF lacks are cautious defaults. Add the
+    Check the file before use: values that the URDF lacks are set to cautious defaults. Add the
     surroundings of the robot (ground, workspace, planes, obstacles).
 
     Args:

@@ -99,7 +99,7 @@ def run(
     until: str = "",
     yes: bool = False,
 ) -> None:
-    """Execute a plan slowly, then at full speed while recording; then weigh or identify.
+    """Execute a plan slowly, then at full speed while recording; then estimate the payload or the arm.
 
     The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops
     the robot smoothly.
@@ -111,7 +111,7 @@ def run(
         namespace: Namespace of all nodes.
         slow: Speed of a first, slow execution, relative to the planned speed; 0: no slow execution.
         method: Estimation method for plans of a whole arm, as in `sysid identify`.
-        calibration: Stored calibration of the sensor, for plans without tare.
+        calibration: Stored calibration of the sensor, for plans without a tare.
         until: Stop the motion smoothly as soon as this quantity of the payload is accurate enough:
             'mass', 'com' or 'inertia'.
         yes: Do not ask for confirmation before the robot moves.
@@ -143,7 +143,7 @@ def run(
 def watch(
     *, namespace: _RosName = "", seconds: Annotated[float, typer.Option(min=0.0)] = 0.0
 ) -> None:
-    """Show nodes, topics, motion, payload and parameters of the running nodes in the terminal.
+    """Show the running nodes in the terminal, with their topics, motion, payload and parameters.
 
     Example: `sysid watch --namespace left`. Exit status 1 if no node is running or one reports an
     error.

@@ -175,7 +175,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         f"{len(estimates)} results: mass {found.mass.mean():.4f} kg, scatter"
         f" {100 * found.mass_scatter:.2f} %; centre of mass scatter [{com}] mm"
         f" ({found.chi:.1f} times the reported deviations). For mass tolerances of"
-        f" {found.mass_tolerance(_GAUGE[0]):.2g} kg and more (total width), the repeatability is at most"
+        f" {found.mass_tolerance(_GAUGE[0]):.2g} kg and more (full width of the tolerance interval), the repeatability is at most"
         f" {_GAUGE[0]:.0%} of the tolerance; from {found.mass_tolerance(_GAUGE[1]):.2g} kg on {_GAUGE[1]:.0%}.",
         soft_wrap=True,
         highlight=False,

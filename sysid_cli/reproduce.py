@@ -86,7 +86,7 @@ def payload(
     """Repeat the tables of Nadeau et al.: eight payloads are estimated with every method.
 
     Args:
-        full: Repeat the whole study: all 640 simulations with four seeds (some minutes).
+        full: Repeat the whole study: all 640 simulations, each with four seeds (takes a few minutes).
         objects: Names, separated by commas; all eight if not given.
         workers: Processes; 0: one per core.
     """

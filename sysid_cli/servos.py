@@ -95,7 +95,8 @@ def simulate(
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None) -> None:
-    """Export the servos as MJCF or C code with a proof, and list the terms that the format lacks.
+    """Export the servos as MJCF or C code, with a proof file that compares it with the model, and list
+    the terms that the format cannot represent.
 
     Beside the file, FILE_actuators.yaml contains actuators for Isaac Lab. `sysid verify
     FILE.proof.json` repeats the comparisons of the proof. Exit status 1 if the torques of the file

@@ -53,7 +53,7 @@ MountOption = Annotated[
     str,
     typer.Option(
         metavar="ROLL,PITCH,YAW",
-        help="Orientation of the base in the world [rad], instead of gravity: 3.14159,0,0 for a robot"
+        help="Roll, pitch and yaw of the base in the world [rad], as an alternative to gravity: 3.14159,0,0 for a robot"
         " on the ceiling.",
     ),
 ]
