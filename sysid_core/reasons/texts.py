@@ -61,7 +61,7 @@ _SIZE = "The efforts vary with the motion as expected, but their scale is wrong:
 _CLOCK = "Inertial torques grow with the square of the speed and gravity torques do not. Therefore, their ratio reveals a wrong time scale."
 _LEFT = "The model leaves a large part of the efforts unexplained. The spectrum in the report shows at which frequencies."
 _LEFT_REMEDY = (
-    "If the residual has low frequencies, check the friction terms (--friction auto), springs and temperature."
+    "If the residual is mainly at low frequencies, check the friction terms (--friction auto), springs and temperature."
     " If the residual has high frequencies, check the delay (--delay auto) and the noise."
 )
 _MORE = (
@@ -124,7 +124,7 @@ TEXTS: Mapping[str, Text] = {
         "Unit of angles",
         "The positions are in {unit}, which is not the declared unit." + _EVIDENCE,
         "Declare `position: {{unit: {short}}}` and `velocity: {{unit: {short}/s}}`.",
-        "The model explains the efforts only if positions and velocities have another unit than the declared one.",
+        "The model explains the efforts only if positions and velocities are in a unit other than the declared one.",
         "files.md",
     ),
     "zero-angle": Text(
@@ -139,7 +139,7 @@ TEXTS: Mapping[str, Text] = {
         "The base is not mounted as the URDF states: gravity in the base frame is ({gravity:.3f}) m/s²."
         + _EVIDENCE,
         "Use the option --gravity {written} or --mount {mount}, or set `mount:` in the column map.",
-        "The gravity torques fit another direction of gravity in the base frame than that of the URDF.",
+        "The gravity torques indicate a direction of gravity in the base frame that differs from the one that the URDF implies.",
     ),
     "gravity-subtracted": Text(
         "Gravity-compensated efforts",
@@ -190,8 +190,9 @@ TEXTS: Mapping[str, Text] = {
     ),
     "cannot-tell": Text(
         "Undecided cause",
-        "The data do not decide whether all declarations are correct (probability {declared:.2g}), or which of these causes explains the efforts: {causes}. In"
-        " the same order: joints {joints}; sizes {sizes:.3g}; probabilities {probabilities:.2g}.",
+        "The data do not show whether all declarations are correct (the probability that they are is {declared:.2g}), or else which of these causes explains the"
+        " efforts: {causes}. In the order of the causes, the joints concerned are {joints}; the sizes of the errors are {sizes:.3g}; the probabilities are"
+        " {probabilities:.2g}.",
         "Do not change the declarations yet. Record a motion that separates the causes: a slow motion through distant"
         " postures separates zero angles, mounting, tools and gains; a fast motion of all joints separates time stamps"
         " and delays. Only a known load separates wrong masses in the URDF from a wrong unit of the efforts (--loaded).",
@@ -201,7 +202,7 @@ TEXTS: Mapping[str, Text] = {
     "blocks-unpredicted": Text(
         "Masses that do not predict the recording",
         "Masses that were fitted to one part of the recording leave {free:.0%} of the variance of the efforts in the other parts unexplained (the masses of the"
-        " URDF leave {urdf:.0%}). Therefore, no check before the fit is conclusive.",
+        " URDF leave {urdf:.0%}). Therefore, no check of the URDF and the data before the fit is conclusive.",
         "Record a longer motion in which all joints move. Check the time stamps and the delays.",
         "For this test, each quarter of the recording is predicted by masses that were fitted to the other three quarters.",
     ),
@@ -217,7 +218,7 @@ TEXTS: Mapping[str, Text] = {
         + _EVIDENCE,
         "Check whether a tool or payload is attached that the URDF does not contain. If it is not added to the URDF, the"
         " identified parameters of the last link include it.",
-        "A URDF describes one tool configuration. Tools and payloads of a robot are changed often, so that this cause is likely a priori.",
+        "A URDF describes one tool configuration. Tools and payloads of a robot are changed often; this cause is therefore likely a priori.",
     ),
     "load-surplus": Text(
         "Tool or payload missing on the robot",
@@ -225,7 +226,7 @@ TEXTS: Mapping[str, Text] = {
         + _EVIDENCE,
         "If the URDF contains a tool that is not attached, remove it from the URDF. If the controller"
         " subtracts its configured payload, set that payload to zero and record again.",
-        "A URDF describes one tool configuration. Tools and payloads of a robot are changed often, so that this cause is likely a priori.",
+        "A URDF describes one tool configuration. Tools and payloads of a robot are changed often; this cause is therefore likely a priori.",
     ),
     "no-model": Text(
         "Efforts unrelated to the motion",
@@ -244,7 +245,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "stamps": Text(
         "Time stamps",
-        "The time stamps probably advance {factor:.2g} times too fast: no masses explain both the gravity torques and the inertial torques."
+        "The time stamps probably advance {factor:.2g} times as fast as they should: with the recorded time stamps, no masses explain both the gravity torques and the inertial torques."
         + _EVIDENCE,
         "Check the time column and its unit, or `rate_hz`.",
         _CLOCK,
@@ -255,7 +256,7 @@ TEXTS: Mapping[str, Text] = {
         "The signs, gains and zero angles of {joints} could not be checked, because these joints hardly move, or because"
         " their efforts are constant or only noise.",
         "Record a motion of these joints, or lock them (--lock).",
-        "While a joint is at rest, its static friction can balance any torque, so that its efforts do not reveal a wrong sign, gain or zero angle.",
+        "While a joint is at rest, its static friction can balance any torque; its efforts therefore do not reveal a wrong sign, gain or zero angle.",
         "motions.md",
     ),
     "masses-missing": Text(
@@ -288,7 +289,7 @@ TEXTS: Mapping[str, Text] = {
         "Spikes",
         "{count} effort samples of '{joint}' are spikes, for example {value:.4g} at {time:.2f} s; 98 % of the samples lie between {low:.4g} and {high:.4g}.",
         "Remove these samples, or use --method irls, which rejects them.",
-        "Single samples lie far outside the interval that contains all other samples.",
+        "A few isolated samples lie far outside the interval that contains nearly all samples.",
         "recordings.md",
     ),
     "effort-saturated": Text(
@@ -401,7 +402,7 @@ TEXTS: Mapping[str, Text] = {
     "wrench-hum": Text("Hum in the wrench", "{text}", "", "", "payload_identification.md"),
     "marks-missing": Text(
         "No marks",
-        "The recording contains no marks of the segments of a motion ({segments}, each with :start and :end).",
+        "The recording contains no marks for the start and end of the segments of a motion (segments: {segments}; marks: the name with :start and with :end).",
         "Execute a motion from `sysid plan payload`, or record the marks yourself.",
         "",
         "payload_identification.md",
@@ -429,7 +430,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "loops-missing": Text(
         "No loops",
-        "Whether the recording suffices for a closed chain was not judged, because no loops file was specified.",
+        "No loops file was specified. Therefore, it was not judged whether the recording suffices to identify a closed chain.",
         "Specify the loops file with --loops.",
         "",
         "closed_chains.md",
@@ -503,7 +504,7 @@ TEXTS: Mapping[str, Text] = {
         "Not physically consistent",
         "The identified parameters of these links are not physically consistent: {bodies}.",
         "Repeat the identification with --method lmi or auto. If you use only base parameters, ignore this warning.",
-        "No real body has these parameters. A simulator or controller that uses them may become unstable.",
+        "No real body has these parameters. A simulator or controller that uses these parameters may become unstable.",
         "identify.md",
     ),
     "estimate-sound": Text(
@@ -520,7 +521,7 @@ TEXTS: Mapping[str, Text] = {
     "followers": Text(
         "Mimic joints",
         "The URDF declares mimic joints: {joints}. They were treated as independently driven, so that their load is missing at the joints they follow.",
-        "Identify with --loops mimic, or with a file of couplings.",
+        "Repeat the identification with --loops mimic, or with a loops file that declares the couplings.",
         "A mimic joint has no motor and loads the joint it follows. An open-chain model omits this load.",
         "closed_chains.md",
     ),
@@ -534,19 +535,19 @@ TEXTS: Mapping[str, Text] = {
     ),
     "spread-unknown": Text(
         "Prediction of other motions",
-        "This method does not support the jackknife test, which checks predictions of other motions.",
+        "This method does not support the jackknife test, which checks the torques that are predicted for other motions.",
     ),
     "spread-large": Text(
         "Too little motion",
-        "The recordings are too short, or excite too little, to predict other motions. If each sixth of the recordings in turn is left out of the fit, the"
-        " predicted torques of typical motions change by {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts), most at {worst}.",
-        "Record longer or more exciting motion (`sysid plan`), and validate the model on other motions (--validate).",
+        "The recordings are too short, or excite too little, to predict other motions. If the fit is repeated without each sixth of the recordings"
+        " in turn, the torques predicted for typical motions change by {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts); the change is largest at {worst}.",
+        "Record a longer motion, or one with more excitation (`sysid plan`), and validate the model on other motions (--validate).",
         "The identified model may predict other motions poorly.",
         "motions.md",
     ),
     "spread-small": Text(
         "Prediction of other motions",
-        "If each sixth of the recordings in turn is left out of the fit, the predicted torques of typical motions change by"
+        "If the fit is repeated without each sixth of the recordings in turn, the torques predicted for typical motions change by"
         " {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts).",
     ),
     "unseen-missing": Text(
@@ -602,16 +603,16 @@ TEXTS: Mapping[str, Text] = {
     ),
     "joint-unexplained": Text(
         "Unexplained joint",
-        "In {which}, the mean of the efforts of {joints} predicts these efforts better than the model does (R² {r2:.2f}).",
+        "In {which}, a constant, the mean effort of the joint, predicts the efforts of {joints} better than the model does (R² of the model: {r2:.2f}).",
         "Check signs, gains and column order of these joints. If they are correct, the friction differs between the"
-        " recordings: record more motion of these joints, cold and warm.",
+        " recordings: record more motion of these joints, both with a cold and with a warm robot.",
         _LEFT,
         "identify.md",
     ),
     "export-loses": Text(
         "Exported file with missing terms",
         "With {file}, other software predicts the efforts with an error of {exported:.2f} %, {rise:.1f} times that of the"
-        " identified model ({inside:.2f} %), because the file format lacks these terms of friction and drives: {lost}.",
+        " identified model ({inside:.2f} %), because the file format lacks these friction and drive terms: {lost}.",
         "Export the model with `sysid export --to mjcf` or `--to c`, which support more terms.",
         "A URDF supports two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",
@@ -654,7 +655,7 @@ TEXTS: Mapping[str, Text] = {
     # Payloads.
     "mass-unknown": Text(
         "Undetermined mass",
-        "The mass is not known: {mass:.3g} ± {sd:.2g} kg.",
+        "The mass is not determined with sufficient accuracy: the estimate is {mass:.3g} ± {sd:.2g} kg.",
         "Tare before you grasp the object. Tilt the sensor through more postures (`sysid plan payload`).",
         "The estimated mass is negative, or its standard deviation exceeds 30 % of the mass.",
         "payload_identification.md",
@@ -673,9 +674,9 @@ TEXTS: Mapping[str, Text] = {
         "Wrong description of sensor or robot",
         "The wrench contradicts the description of the sensor or of the robot. {errors}",
         "Correct the description. Check the sensor frame. Check that no other force acts on the load.",
-        "A rotated sensor, inverted orientations or another direction of gravity explain the wrench best. The verdict is warn for a single error, unless it is"
-        " a direction of gravity that was found in motion. In all other cases, forces on the load can have the same effect; the verdict is then fail if the"
-        " mass differs by more than 30 % without these corrections.",
+        "A rotated sensor, inverted orientations or a wrong direction of gravity, or several of these errors, explain the wrench best. If there is only one"
+        " error, and it is not a direction of gravity that was estimated from a motion, the verdict is warn. In all other cases, forces on the load can have"
+        " the same effect as these errors; the verdict is then fail if the correction of the errors changes the mass by more than 30 %.",
         "payload_identification.md",
     ),
     "quaternion-order": Text(
@@ -704,7 +705,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "part-open": Text(
         "Undecided load",
-        "The load is undecided; the most likely one is '{likeliest}' with a probability of {probability:.2f}.",
+        "The load could not be identified with certainty; the most likely one is '{likeliest}' with a probability of {probability:.2f}.",
         "Measure for longer, tare again, or tilt the sensor so that the centres of mass of the possible loads can be distinguished.",
         "None of the possible loads is 20 times as likely as all others together.",
         "payload_identification.md",
@@ -725,14 +726,14 @@ TEXTS: Mapping[str, Text] = {
     ),
     "shape-differs": Text(
         "Unexplained wrench",
-        "The given shape or its pose contradicts the measurements (probability {probability:.1f%}).",
+        "The given shape or its pose contradicts the measurements (the probability that shape or pose is wrong is {probability:.1f%}).",
         "Check the size, the unit and the pose of the shape in the sensor frame. The stated standard deviations allow for a different shape.",
         "The rigid motion of one body of this shape does not explain the forces and torques.",
         "payload_identification.md",
     ),
     "bias-wanders": Text(
         "Unexplained wrench",
-        "The sensor bias drifts, or differs from the tared bias, by more than usual (probability {probability:.1f%}).",
+        "The sensor bias drifts, or differs from the tared bias, by more than is usual (the probability of this is {probability:.1f%}).",
         "Tare again. Check for electrical interference or vibration with a frequency near a multiple of the sampling rate,"
         " for cables that pull, and for contact. The stated standard deviations allow for this bias.",
         "The measured forces and torques drift. Neither the load nor the motion explains this drift.",
@@ -743,7 +744,7 @@ TEXTS: Mapping[str, Text] = {
         "The residual of the wrench is {factor:.1f} times as large as the errors of the sensor explain. The stated"
         " standard deviations were multiplied by this factor.",
         "Check the shape and its pose, the direction of gravity, and the mounting and frame of the sensor. Check for"
-        " contact, for a hum near a multiple of the sampling rate, and for a load that moves in the gripper.",
+        " contact, for a hum with a frequency near a multiple of the sampling rate, and for a load that moves in the gripper.",
         "The model of a rigid body leaves a larger residual than the noise of the sensor explains.",
         "payload_identification.md",
     ),
@@ -751,7 +752,7 @@ TEXTS: Mapping[str, Text] = {
         "Unexplained wrench",
         "The residual of the wrench is {force:.2g} N and {torque:.2g} N m, and it is correlated in time. The stated"
         " standard deviations allow for this correlation.",
-        "If you need a higher accuracy, check for elasticity, for a hum near a multiple of the sampling rate, for cables"
+        "If you need a higher accuracy, check for elasticity, for a hum with a frequency near a multiple of the sampling rate, for cables"
         " that pull, for contact, and for a load that moves in the gripper.",
         "The residual of the wrench is larger than the sensor noise, and it is correlated in time.",
         "payload_identification.md",
@@ -780,9 +781,9 @@ TEXTS: Mapping[str, Text] = {
     "force-unit-assumed": Text(
         "Assumed unit of force",
         "The result is correct only if the wrench is in N and N m, because no column name states a unit. If the forces"
-        " are in kgf, the mass is 9.8 times as large; if they are in lbf, 4.4 times.",
+        " are in kgf, the true mass is 9.8 times the stated one; if they are in lbf, 4.4 times.",
         "Specify the units with --wrench-units, such as 'N, N m' or 'kgf, kgf cm', or write them into the column names: 'fx [N]'.",
-        "No motion reveals the unit of force. Column names of ROS messages and of RTDE imply N.",
+        "No motion reveals the unit of force. The column names of ROS messages and of RTDE imply N and N m.",
         "payload_identification.md",
     ),
     "load-far": Text(
@@ -795,7 +796,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "force-unit-unseen": Text(
         "Unit of force",
-        "The unit of force could not be checked: a wrong unit (kgf or lbf instead of N) scales mass and moments equally, and no motion reveals it.",
+        "The unit of force could not be checked: a wrong unit (kgf or lbf instead of N) scales the mass and the first moments of mass equally, and no motion reveals it.",
         "Weigh an object of known mass once.",
     ),
     "masses-disagree": Text(
@@ -817,7 +818,7 @@ TEXTS: Mapping[str, Text] = {
         "Rated load",
         "The mass of the load is {mass:.3g} kg; the load diagram permits {permitted:.3g} kg at {distance:.3f} m from the flange.",
         "Use a lighter load or tool, or mount it so that the centre of mass is nearer to the flange.",
-        "The verdict is fail if the mass exceeds the load diagram of the robot, and warn if it is less than two standard deviations below the permitted mass.",
+        "The verdict is fail if the mass exceeds the one that the load diagram of the robot permits, and warn if the mass is less than two standard deviations below the permitted one.",
         "payload_identification.md",
     ),
     "load-within-rating": Text(
@@ -827,7 +828,7 @@ TEXTS: Mapping[str, Text] = {
     "load-negative": Text(
         "Loaded and unloaded recordings",
         "In the loaded recordings, the arm carries {mass:.2f} ± {sd:.2f} kg less than in the unloaded recordings.",
-        "Check whether the loaded and the unloaded recordings are exchanged. Check the signs of the efforts, and the mounting (--gravity).",
+        "Check whether the loaded and the unloaded recordings have been interchanged. Check the signs of the efforts, and the mounting (--gravity).",
         "The estimated payload, the mass in the loaded minus the mass in the unloaded recordings, is negative.",
         "payload_identification.md",
     ),
@@ -917,7 +918,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-exchanged": Text(
         "Exchanged columns",
-        "The columns of {joint} and {other} are exchanged, in both commands and positions. The deflections under gravity show this (odds {value:.3g} : 1).",
+        "The columns of {joint} and {other} are interchanged, in both commands and positions. The deflections under gravity show this (odds {value:.3g} : 1).",
         "List the joint names in the order of the columns (`--joints`).",
         "If commands and positions have the same wrong order, only the deflections under gravity reveal it, because the"
         " rest of the simulated motion is the same.",
@@ -925,7 +926,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-mount": Text(
         "Mounting of a robot with servos",
-        "The base of the robot is {other}, relative to the URDF. The deflections under gravity show this (odds {value:.3g} : 1).",
+        "Compared with its mounting in the URDF, the base of the robot is {other}. The deflections under gravity show this (odds {value:.3g} : 1).",
         "Check that the URDF describes this robot. Check that the base is mounted as in the URDF.",
         "Only the deflections under gravity reveal the mounting, because the rest of the simulated motion is the same.",
         "tutorials/lerobot_arm.md",
@@ -940,8 +941,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-names": Text(
         "Names of the servos' columns",
-        "The column names {other} differ from the joint names in the URDF. Therefore, the columns were assigned to the joints in their order.",
-        "Check that the URDF describes this robot. Check that the columns are in the order of its joints, or name the columns with --joints.",
+        "The column names {other} differ from the joint names in the URDF. Therefore, the columns were assigned to the joints by order: the first column to the first joint of the URDF, and so on.",
+        "Check that the URDF describes this robot. Check that the columns are in the order of the joints in the URDF, or name the columns with --joints.",
         "Without measured torques, the URDF of another robot can explain the motion equally well, with another stiffness of the servos.",
         "tutorials/lerobot_arm.md",
     ),
