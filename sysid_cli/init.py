@@ -180,7 +180,7 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
 
 
 def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
-    """Column map of a bag, which declares only the efforts and their drives (a bag names its joints
+    """Column map of a bag. It declares only the efforts and their drive gains (a bag names its joints
     and units).
     """
     lines = [

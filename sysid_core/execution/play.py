@@ -110,7 +110,7 @@ class Play(ABC):
         return None
 
     def clock(self, u: float, stamp: float) -> None:
-        """Use the controller time [s] reported at a stamp on the clock of the executor."""
+        """Take the controller time [s] that was reported at `stamp`, a time on the clock of the executor."""
         return
 
     def clock_by(self, q: Array, stamp: float) -> None:

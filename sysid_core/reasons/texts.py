@@ -539,15 +539,15 @@ TEXTS: Mapping[str, Text] = {
     ),
     "spread-large": Text(
         "Too little motion",
-        "The recordings are too short, or excite too little, to predict other motions. If the fit is repeated without each sixth of the recordings"
-        " in turn, the torques predicted for typical motions change by {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts); the change is largest at {worst}.",
+        "The recordings are too short, or excite too little, to predict other motions. If the fit is repeated six times, each time without another"
+        " sixth of the recordings, the torques predicted for typical motions change by {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts); the change is largest at {worst}.",
         "Record a longer motion, or one with more excitation (`sysid plan`), and validate the model on other motions (--validate).",
         "The identified model may predict other motions poorly.",
         "motions.md",
     ),
     "spread-small": Text(
         "Prediction of other motions",
-        "If the fit is repeated without each sixth of the recordings in turn, the torques predicted for typical motions change by"
+        "If the fit is repeated six times, each time without another sixth of the recordings, the torques predicted for typical motions change by"
         " {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts).",
     ),
     "unseen-missing": Text(
@@ -674,8 +674,8 @@ TEXTS: Mapping[str, Text] = {
         "Wrong description of sensor or robot",
         "The wrench contradicts the description of the sensor or of the robot. {errors}",
         "Correct the description. Check the sensor frame. Check that no other force acts on the load.",
-        "A rotated sensor, inverted orientations or a wrong direction of gravity, or several of these errors, explain the wrench best. If there is only one"
-        " error, and it is not a direction of gravity that was estimated from a motion, the verdict is warn. In all other cases, forces on the load can have"
+        "The wrench is explained best by one or more of these errors: a rotated sensor, inverted orientations, a wrong direction of gravity. If there is only"
+        " one error, and it is not a direction of gravity that was estimated from a motion, the verdict is warn. In all other cases, forces on the load can have"
         " the same effect as these errors; the verdict is then fail if the correction of the errors changes the mass by more than 30 %.",
         "payload_identification.md",
     ),
@@ -706,8 +706,8 @@ TEXTS: Mapping[str, Text] = {
     "part-open": Text(
         "Undecided load",
         "The load could not be identified with certainty; the most likely one is '{likeliest}' with a probability of {probability:.2f}.",
-        "Measure for longer, tare again, or tilt the sensor so that the centres of mass of the possible loads can be distinguished.",
-        "None of the possible loads is 20 times as likely as all others together.",
+        "Measure for longer, tare again, or tilt the sensor in other directions, so that the candidate loads can be distinguished by their centres of mass.",
+        "None of the candidate loads is 20 times as likely as all others together.",
         "payload_identification.md",
     ),
     "load-changed": Text(
@@ -780,7 +780,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "force-unit-assumed": Text(
         "Assumed unit of force",
-        "The result is correct only if the wrench is in N and N m, because no column name states a unit. If the forces"
+        "No column name states a unit, so N and N m were assumed; the result is correct only if this is true. If the forces"
         " are in kgf, the true mass is 9.8 times the stated one; if they are in lbf, 4.4 times.",
         "Specify the units with --wrench-units, such as 'N, N m' or 'kgf, kgf cm', or write them into the column names: 'fx [N]'.",
         "No motion reveals the unit of force. The column names of ROS messages and of RTDE imply N and N m.",

@@ -121,8 +121,9 @@ def slow_part(samples: Array) -> float:
     """Return the slow variation of readings at rest, relative to their white noise; 1 if the noise
     is white.
 
-    Moving averages are compared with fourth differences, which contain no slow change; the result
-    is the worse of forces and torques. The result is increased by vibration, by drift, and by a hum
+    The variance of moving averages is compared with the one that white noise would cause; the level
+    of the white noise is estimated from fourth differences, which suppress slow changes. The result
+    is the larger ratio of forces and torques. The result is increased by vibration, by drift, and by a hum
     near a multiple of the sampling rate.
 
     Args:

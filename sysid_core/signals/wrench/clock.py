@@ -102,7 +102,7 @@ class ClockOffset:
     """Offset between the clocks of the wrench and of the joint states.
 
     Attributes:
-        offset_s: Stamp of a wrench minus the stamp of the joint states of the same instant, at `at_ns`
+        offset_s: Offset at the time `at_ns`: stamp of a wrench minus stamp of the joint states of the same instant
             [s]. It includes the delay of the sensor.
         offset_sd: Standard deviation of the offset [s].
         drift: Rate of change of the offset [s/s]; 1e-6 is a microsecond per second.

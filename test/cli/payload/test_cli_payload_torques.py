@@ -85,7 +85,7 @@ def test_a_joint_is_locked_by_its_name() -> None:
 
 
 def test_loaded_runs_that_carry_less_than_the_unloaded_ones_fail() -> None:
-    assert "exchanged" in judge_added(-2.8, 0.1).text and not judge_added(-2.8, 0.1).ok
+    assert judge_added(-2.8, 0.1).codes == ("load-negative",) and not judge_added(-2.8, 0.1).ok
     assert judge_added(2.8, 0.1).outcome is Outcome.PASS
 
 
