@@ -126,23 +126,37 @@ def print_sizes(pages: dict[Path, str]) -> None:
     with a_browser() as browser:
         for page, name in pages.items():
             screens, wide, errors = {}, False, []
-            for width, height in ((1280, 800), (390, 844)):
-                for colours in ("light", "dark"):
-                    tab = browser.new_page(
-                        viewport={"width": width, "height": height}, color_scheme=colours
-                    )
-                    tab.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
-                    tab.goto(page.absolute().as_uri())
-                    tab.wait_for_timeout(500)
-                    root = "document.documentElement"
-                    screens[width] = tab.evaluate(f"{root}.scrollHeight") / height
-                    wide |= tab.evaluate(f"{root}.scrollWidth") > width
-                    tab.close()
-            size = page.stat().st_size / 1e6
-            ends = "yes" if wide else "no", len(errors)
-            print(
-                f"| {name} | {size:.2f} | {screens[1280]:.1f} | {screens[390]:.1f} | {ends[0]} | {ends[1]} |"
-            )
+            for size in ((1280, 800), (390, 844)):
+                for dark in (False, True):
+                    with opened(browser, page, size, dark=dark, errors=errors) as tab:
+                        root = "document.documentElement"
+                        screens[size] = tab.evaluate(f"{root}.scrollHeight") / size[1]
+                        wide |= tab.evaluate(f"{root}.scrollWidth") > size[0]
+            numbers = [f"{page.stat().st_size / 1e6:.2f}", *(f"{n:.1f}" for n in screens.values())]
+            print("|", " | ".join((name, *numbers, "yes" if wide else "no", str(len(errors)))), "|")
+
+
+@contextmanager
+def opened(
+    browser: Any,
+    page: Path,
+    size: tuple[int, int],
+    *,
+    dark: bool = False,
+    errors: list[str] | None = None,
+) -> Iterator[Any]:
+    """A page with its charts drawn; errors in it are added to `errors`."""
+    tab = browser.new_page(
+        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
+    )
+    if errors is not None:
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(page.absolute().as_uri())
+    tab.wait_for_function(
+        "document.body.dataset.charts || !document.querySelector('.chart')", timeout=60_000
+    )
+    yield tab
+    tab.close()
 
 
 def photograph(results: Path) -> list[Path]:
@@ -169,17 +183,10 @@ def shot(
     """One screen of a page, from its top or from a chart on, as WebP."""
     from PIL import Image
 
-    tab = browser.new_page(
-        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
-    )
-    tab.goto(page.absolute().as_uri())
-    tab.wait_for_function(
-        "document.body.dataset.charts || !document.querySelector('.chart')", timeout=60_000
-    )
-    if chart is not None:
-        tab.evaluate(f"[...document.querySelectorAll('.chart')].at({chart}).scrollIntoView()")
-    picture = Image.open(io.BytesIO(tab.screenshot()))
-    tab.close()
+    with opened(browser, page, size, dark=dark) as tab:
+        if chart is not None:
+            tab.evaluate(f"[...document.querySelectorAll('.chart')].at({chart}).scrollIntoView()")
+        picture = Image.open(io.BytesIO(tab.screenshot()))
     path = PICTURES / f"{name}.webp"
     picture.convert("RGB").save(path, "WEBP", quality=70, method=6)
     return path

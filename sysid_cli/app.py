@@ -91,7 +91,8 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
 def help_of(app: typer.Typer, words: list[str]) -> str | None:
     """Return the help of the command that is named by the words of a command line; None if the last word is not `--help`.
 
-    The help is read without the parser of the command line, because the import of this parser takes 0.1 s.
+    The help is read without the parser of the command line, because the import of this parser takes
+    0.1 s.
     """
     if not words or words[-1] not in ("-h", "--help"):
         return None

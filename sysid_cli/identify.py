@@ -89,14 +89,14 @@ def certify(
     as_found: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
     out: Path | None = None,
 ) -> None:
-    """Repeat an identification, and write a certificate: prediction errors before (as found) and after it (as left),
-    uncertainty budget, hashes of data and model, versions.
+    """Repeat an identification, and write a certificate: prediction errors before (as found) and
+    after it (as left), uncertainty budget, hashes of data and model, versions.
 
     Args:
         folder: Result folder of `sysid identify`.
         robot_id: Serial number or name of the robot.
-        as_found: Result folder of an earlier identification, whose model gives the prediction errors as found, before this identification;
-            default: the masses of the URDF define them.
+        as_found: Result folder of an earlier identification, whose model gives the prediction
+            errors as found; default: a model with the masses of the URDF.
         out: Certificate to write; default: DIR/certificate.json.
     """
     with errors.status("repeating the identification") as status:

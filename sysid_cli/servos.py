@@ -149,9 +149,10 @@ def _print_result(result: ServoIdentification) -> None:
         )
     for note in result.notes:
         remark("note:", note)
-    for reason in result.verdict.notable:
-        failed = reason in result.verdict.failures
-        remark("failed:" if failed else "warning:", reason.advice, to=errors)
+    verdict = result.verdict
+    for level, reasons in (("failed:", verdict.failures), ("warning:", verdict.warnings)):
+        for reason in reasons:
+            remark(level, reason.advice, to=errors)
 
 
 def _print_replays(joints: tuple[str, ...], replays: tuple[Replay, ...]) -> None:

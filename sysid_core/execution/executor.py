@@ -42,7 +42,8 @@ class Executor:
     No command is sent before the trajectory, the state of the robot and the path to the start have
     passed every check. Any fault stops the robot within the acceleration limits (aborting) and then
     holds it (aborted). While stopping, the robot stays on the checked path if it tracks its
-    commands. If it does not, the stop starts at the measured state, so that a blocked arm is never pushed.
+    commands. If it does not, the stop starts at the measured state, so that a blocked arm is never
+    pushed.
 
     Args:
         model: Robot model.

@@ -110,7 +110,7 @@ class Play(ABC):
         return None
 
     def clock(self, u: float, stamp: float) -> None:
-        """Take the controller time [s] that was reported at `stamp`, a time on the clock of the executor."""
+        """Take the controller time [s] that was reported at `stamp` on the executor's clock."""
         return
 
     def clock_by(self, q: Array, stamp: float) -> None:

@@ -114,7 +114,7 @@ class ServoIdentification:
     @property
     def fit_for_use(self) -> bool:
         """True if no finding is a failure."""
-        return self.outcome is not Outcome.FAIL
+        return self.verdict.ok
 
     @property
     def verdict(self) -> Verdict:

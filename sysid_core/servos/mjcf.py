@@ -72,7 +72,7 @@ class ServoMjcf:
                 facts = TERMS[term]
                 said.append(f"{how}: {facts.meaning} [{facts.unit}]: {listed}.")
         for what_is, values in (
-            ("Assumed stiffness [N m/rad](median of the other joints, because gravity does not"
+            ("Assumed stiffness [N m/rad] (median of the other joints, because gravity does not"
              " determine it)", self.assumed),
             ("Raised armature [kg m²], without which MuJoCo's joints do not stick", self.raised),
         ):  # fmt: skip

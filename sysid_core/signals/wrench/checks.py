@@ -123,8 +123,8 @@ def slow_part(samples: Array) -> float:
 
     The variance of moving averages is compared with the one that white noise would cause; the level
     of the white noise is estimated from fourth differences, which suppress slow changes. The result
-    is the larger ratio of forces and torques. The result is increased by vibration, by drift, and by a hum
-    near a multiple of the sampling rate.
+    is the larger ratio of forces and torques. The result is increased by vibration, by drift, and by
+    a hum near a multiple of the sampling rate.
 
     Args:
         samples: Samples of one still posture, shape (N, 6).

@@ -102,8 +102,8 @@ class ClockOffset:
     """Offset between the clocks of the wrench and of the joint states.
 
     Attributes:
-        offset_s: Offset at the time `at_ns`: stamp of a wrench minus stamp of the joint states of the same instant
-            [s]. It includes the delay of the sensor.
+        offset_s: Offset at the time `at_ns`: stamp of a wrench minus stamp of the joint states of
+            the same instant [s]. It includes the delay of the sensor.
         offset_sd: Standard deviation of the offset [s].
         drift: Rate of change of the offset [s/s]; 1e-6 is a microsecond per second.
         drift_sd: Standard deviation of the drift [s/s].
