@@ -1,7 +1,7 @@
 # `make demo` and `make test` are the two commands; each does all its own set-up.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint bench docs gallery clean
+.PHONY: help setup demo test test-fast lint docs gallery clean
 # Small matrices: one thread per process is fastest. Many processes start: none compiles Python anew.
 ENV := export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; unset PYTHONDONTWRITEBYTECODE; source scripts/env.sh
 
@@ -22,9 +22,6 @@ test-fast: setup  ## without the slow studies and the ROS nodes
 
 lint: setup  ## ruff and mypy
 	@$(ENV) && ruff check . && ruff format --check . && mypy
-
-bench: setup  ## all benchmarks, each a table
-	@$(ENV) && for file in benchmarks/*/*.py; do echo "== $$file"; python $$file || exit 1; done
 
 docs: setup  ## the documentation site, into site/
 	@$(ENV) && NO_MKDOCS_2_WARNING=1 mkdocs build --quiet

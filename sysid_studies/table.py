@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of all studies: tables compared with the paper, a report, and plain numbers."""
+"""Interface of all studies: tables compared with the paper, a report, and plain numbers. Benchmarks
+print their tables in Markdown.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,17 @@ class StudyTable:
             for row in self.rows
         ]
         return {"title": self.title, "columns": list(self.columns), "rows": rows, "note": self.note}
+
+
+def print_head(*columns: str) -> None:
+    """Print the head of a Markdown table, whose rows follow as they are measured."""
+    print_row(*columns)
+    print_row(*["---"] * len(columns))
+
+
+def print_row(*cells: object) -> None:
+    """Print a row of a Markdown table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 class Study(Protocol):

@@ -10,9 +10,11 @@ in motion, on the recordings' last third. Writes constants.json beside this file
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from sysid_core.estimation.arm import Processing, identify
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
@@ -55,9 +57,9 @@ def error(
     return Prediction.of(found, unseen).relative_error()
 
 
-def main() -> None:
+def main(folder: Annotated[Path | None, typer.Argument()] = None) -> None:
     """Vary every number on every data set."""
-    sets = data_sets(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    sets = data_sets(folder)
     usual = {name: error(*data, {}) for name, data in sets.items()}
     table: dict[str, dict[str, object]] = {}
     for owner, keys in ((FrictionModel, FRICTION), (Processing, PROCESSING)):
@@ -68,12 +70,10 @@ def main() -> None:
                 for name, data in sets.items()
             }
             table[f"{owner.__name__}.{key}"] = {"value": value, "effects": effects}
-            shown = ", ".join(f"{n} {h:+.1%} {d:+.1%}" for n, (h, d) in effects.items())
-            sys.stdout.write(f"{owner.__name__}.{key} = {value:g}: {shown}\n")
     result = {"usual": usual, "numbers": table}
     path = Path(__file__).with_suffix(".json")
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -14,13 +14,14 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
@@ -31,6 +32,8 @@ from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Recording, RotationFormat, WrenchColumns, read_wrench_table
 from sysid_core.signals.wrench import WrenchAxes
 from sysid_fleet.batch import Engine
+from sysid_studies.bench.measure import score_deviations
+from sysid_studies.table import print_head, print_row
 
 CHOSEN_ON = ("Axia80", "Panda")
 FEWEST = 4  # rows of a table of still postures
@@ -118,16 +121,6 @@ class Answer:
     def z(self) -> Array:
         """Errors in standard deviations, shape (4,)."""
         return self.error / self.sd
-
-    @property
-    def score(self) -> Array:
-        """Scores of the 95 % intervals, shape (4,)."""
-        return interval_score(self.error, self.sd)
-
-
-def interval_score(error: Array, sd: Array) -> Array:
-    """Scores of 95 % intervals (Gneiting and Raftery 2007, eq. (43)) of errors, in their unit."""
-    return 2.0 * 1.96 * sd + 2.0 / 0.05 * np.maximum(np.abs(error) - 1.96 * sd, 0.0)
 
 
 def lara8(folder: Path) -> Iterator[KnownLoad]:
@@ -252,12 +245,10 @@ def show(answers: list[Answer]) -> None:
             f"{one.sensor:8} {one.run:32} {one.truth:5.2f} {one.mass:6.3f} ± {one.sd[0]:4.1f} %"
             f"  z {' '.join(f'{z:+5.1f}' for z in one.z)}  {one.verdict}"
         )
-    print(
-        "\n| sensor | answers (failed) | mass: inside 2 sd | beyond 3 sd | z: mean, rms | sd | score |",
-        end="",
-    )
-    print(
-        " COM: inside 2 sd | beyond 3 sd | sd | score |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    print()
+    print_head(
+        *("sensor", "answers (failed)", "mass: inside 2 sd", "beyond 3 sd", "z: mean, rms", "sd"),
+        *("score", "COM: inside 2 sd", "beyond 3 sd", "sd", "score"),
     )
     sensors = list(dict.fromkeys(one.sensor for one in answers))
     groups = {name: [one for one in answers if one.sensor == name] for name in sensors}
@@ -266,37 +257,41 @@ def show(answers: list[Answer]) -> None:
     for name, some in groups.items():
         good = [one for one in some if one.verdict not in ("refused", "fail")]
         if not good:
-            print(f"| {name} | 0 ({len(some)}) |" + " |" * 9)
+            print_row(name, f"0 ({len(some)})", *[""] * 9)
             continue
-        z, sd, score = (
-            np.array([getattr(one, key) for one in good]) for key in ("z", "sd", "score")
-        )
-        cells = [
-            f"{len(good)} ({len(some) - len(good)})",
-            f"{_inside(z[:, 0])} | {np.sum(np.abs(z[:, 0]) > 3)}",
-            f"{z[:, 0].mean():+.1f}, {np.sqrt(np.mean(z[:, 0] ** 2)):.1f}",
-            f"{np.median(sd[:, 0]):.1f} % | {np.mean(score[:, 0]):.0f} %",
-        ]
-        known = np.isfinite(z[:, 1:])
-        z, sd, score = z[:, 1:][known], sd[:, 1:][known], score[:, 1:][known]
-        cells.append(
-            f"{_inside(z)} | {np.sum(np.abs(z) > 3)} | {np.median(sd):.1f} mm | {np.mean(score):.1f} mm"
-            if len(z)
-            else " | | |"
-        )
-        print(f"| {name} | {' | '.join(cells)} |")
+        error, sd = (np.array([getattr(one, key) for one in good]) for key in ("error", "sd"))
+        z = error[:, 0] / sd[:, 0]
+        inside, far, *width = _cells(error[:, 0], sd[:, 0], "%")
+        mean = f"{z.mean():+.1f}, {np.sqrt(np.mean(z**2)):.1f}"
+        of_com = _cells(error[:, 1:], sd[:, 1:], "mm")
+        counts = f"{len(good)} ({len(some) - len(good)})"
+        print_row(name, counts, inside, far, mean, *width, *of_com)
 
 
-def _inside(z: Array) -> str:
-    """Share of errors within two standard deviations."""
-    return f"{100 * np.mean(np.abs(z) < 2):.0f} %"
+def _cells(error: Array, sd: Array, unit: str) -> tuple[str, ...]:
+    """Share of errors within two standard deviations, number of those beyond three, median standard
+    deviation, and interval score.
+    """
+    known = np.isfinite(error)
+    if not known.any():
+        return ("",) * 4
+    error, sd = error[known], sd[known]
+    z, score = np.abs(error / sd), score_deviations(error, sd).interval
+    return (
+        f"{100 * np.mean(z < 2):.0f} %",
+        f"{np.sum(z > 3)}",
+        f"{np.median(sd):.1f} {unit}",
+        f"{score:.{0 if unit == '%' else 1}f} {unit}",
+    )
 
 
 def _names(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}.{k}" for k in range(count))
 
 
-def main(folder: Path, sensors: Sequence[str] = ()) -> None:
+def main(
+    folder: Path, sensors: Annotated[list[str] | None, typer.Argument(metavar="SENSOR")] = None
+) -> None:
     """Identify all recordings, or those of some sensors."""
     loads = [load for read in (lara8, axia80, panda, guided, printed) for load in read(folder)]
     loads = [load for load in loads if not sensors or load.sensor in sensors]
@@ -306,4 +301,4 @@ def main(folder: Path, sensors: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    typer.run(main)

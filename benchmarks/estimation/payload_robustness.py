@@ -18,16 +18,15 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 import copy
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 import yaml
-from payload_real import interval_score
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
@@ -48,6 +47,7 @@ from sysid_core.robot import (
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_fleet.batch import Engine
+from sysid_studies.bench.measure import score_deviations
 from sysid_studies.payload.families import (
     CHOICE_FAMILIES,
     FAMILIES,
@@ -65,6 +65,7 @@ from sysid_studies.payload.scene import (
     seen_by_encoders,
     swing,
 )
+from sysid_studies.table import print_head, print_row
 
 SPEED = 1.5  # [rad/s]
 SECONDS = 1.5
@@ -305,31 +306,34 @@ def nuisance_outcomes(number: int) -> list[Outcome]:
 
 def show(title: str, outcomes: Sequence[Outcome]) -> None:
     """Print a table with a row for each case and kind of sensor or estimator."""
-    print(
-        f"\n| {title} | mass / COM / inertia % (mean) | z² | inside 2 sd % | interval score % | useful"
-        " | noted: shape, sensor |\n" + "|---" * 8 + "|"
+    print()
+    print_head(
+        *(*title.split(" | "), "mass / COM / inertia % (mean)", "z²", "inside 2 sd %"),
+        *("interval score %", "useful", "noted: shape, sensor"),
     )
     for row, kind in dict.fromkeys((o.row, o.kind) for o in outcomes):
         some = [o for o in outcomes if (o.row, o.kind) == (row, kind)]
         error, sd = np.array([o.error for o in some]), np.array([o.sd for o in some])
         size = [np.mean(np.abs(error[:, g]), axis=1) for g in _GROUPS]
-        z, score = error / sd, interval_score(error, sd)
-        cells = [
+        z = error / sd
+        score = (score_deviations(error[:, g], sd[:, g]).interval for g in _GROUPS)
+        print_row(
+            row,
+            kind,
             f"{_three([np.median(x) for x in size], 2)} ({size[2].mean():.1f})",
             _three([np.mean(z[:, g] ** 2) for g in _GROUPS], 1),
             _three([100.0 * np.mean(np.abs(z[:, g]) < 2.0) for g in _GROUPS], 0),
-            _three([score[:, g].mean() for g in _GROUPS], 1),
+            _three(list(score), 1),
             f"{np.mean([o.told < _USEFUL for o in some]):.0%}",
             f"{np.mean([o.shape_noted for o in some]):.0%}, {np.mean([o.sensor_noted for o in some]):.0%}",
-        ]
-        print(f"| {row} | {kind} | {' | '.join(cells)} |")
+        )
 
 
 def _three(values: Sequence[float], digits: int) -> str:
     return " / ".join(f"{value:.{digits}f}" for value in values)
 
 
-def main(what: str, number: int, tools: Path | None = None) -> None:
+def main(what: str, number: int, tools: Annotated[Path | None, typer.Argument()] = None) -> None:
     """Print the tables of given shapes and families, of faults, or of tools in two halves."""
     with Engine(0) as engine:
 
@@ -353,4 +357,4 @@ def main(what: str, number: int, tools: Path | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), *map(Path, sys.argv[3:]))
+    typer.run(main)

@@ -19,13 +19,14 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from payload_real import KnownLoad as Run
 from payload_real import axia80, guided, lara8, panda, printed, table, weighed
 
@@ -41,6 +42,7 @@ from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.reasons import Severity
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.wrench import SensorCalibration, WrenchAxes, WrenchConvention, WrenchSign
+from sysid_studies.table import print_head, print_row
 
 MOMENT_S = 0.3
 MOST = 40  # moments of a recording
@@ -207,10 +209,11 @@ def show(found: Sequence[tuple[Moment, dict[str, str], str]]) -> None:
         for truth in dict.fromkeys(one.truth for one, _, _ in some):
             names = Counter(name for one, _, name in some if one.truth == truth)
             print(f"  {truth:12} {dict(names.most_common())}")
-    print(
-        "\n| sensor | right part: OK | false NOK | open | wrong load: NOK | missed | open | named |"
+    print()
+    print_head(
+        *("sensor", "right part: OK", "false NOK", "open"),
+        *("wrong load: NOK", "missed", "open", "named"),
     )
-    print("|---|---|---|---|---|---|---|---|")
     for sensor in dict.fromkeys(one.sensor for one, _, _ in found):
         some = [one for one in found if one[0].sensor == sensor]
         cells = [sensor]
@@ -225,10 +228,12 @@ def show(found: Sequence[tuple[Moment, dict[str, str], str]]) -> None:
             cells += [f"{verdicts[order[0]]} of {n}"]
             cells += [f"{100 * verdicts[v] / max(n, 1):.0f} %" for v in order[1:]]
         named = np.mean([one.truth == name for one, _, name in some])
-        print(f"| {' | '.join(cells)} | {100 * named:.0f} % |")
+        print_row(*cells, f"{100 * named:.0f} %")
 
 
-def main(folder: Path, sensors: Sequence[str] = ()) -> None:
+def main(
+    folder: Path, sensors: Annotated[list[str] | None, typer.Argument(metavar="SENSOR")] = None
+) -> None:
     """Decide for all recordings, or for those of some sensors."""
     found = []
     for read in (axia80, panda, lara8):
@@ -243,4 +248,4 @@ def main(folder: Path, sensors: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    typer.run(main)

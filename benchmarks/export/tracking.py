@@ -15,19 +15,20 @@ identification. Positions and velocities have noise of 0.02 mrad and 2 mrad/s.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import subprocess
 from pathlib import Path
 
 import mujoco
 import numpy as np
+import typer
 import yaml
 
 from sysid_core.export import JointFields, Target, mjcf_of, write_mjcf
 from sysid_core.export.files import write_target
 from sysid_core.export.projection import Projection
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel
+from sysid_studies.table import print_head, print_row
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROLLERS, MUJOCO = ROOT / "robot_sysid_controllers", Path(mujoco.__file__).parent
@@ -101,10 +102,8 @@ def plant_and_codes(out: Path) -> tuple[RobotModel, Path, dict[str, Path]]:
     return model, plant, sources
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    out = parser.parse_args().out
+def main(out: Path) -> None:
+    """Print the errors by bandwidth and code."""
     model, plant, sources = plant_and_codes(out)
     library = next(iter(sorted(MUJOCO.glob("libmujoco.so*"))))
     more = [f"-I{CONTROLLERS / 'include'}", f"-I{MUJOCO / 'include'}", "-std=c++17"]
@@ -113,7 +112,7 @@ def main() -> None:
         str(compiled(Path(__file__).with_suffix(".cpp"), out / "track.so", *more))
     ).track
     pointer = ctypes.POINTER(ctypes.c_double)
-    print("bandwidth [rad/s] | code | RMS [mrad] | largest [mrad]", flush=True)
+    print_head("bandwidth [rad/s]", "code", "RMS [mrad]", "largest [mrad]")
     for bandwidth in BANDWIDTHS:
         for name, source in sources.items():
             code, found = compiled(source, source.with_name(f"lib{source.stem}.so")), []
@@ -131,8 +130,8 @@ def main() -> None:
                 found.append(errors)
             all_errors = 1e3 * np.concatenate(found)
             rms, largest = np.sqrt(np.mean(all_errors**2)), np.abs(all_errors).max()
-            print(f"{bandwidth:g} | {name} | {rms:.2f} | {largest:.1f}", flush=True)
+            print_row(f"{bandwidth:g}", name, f"{rms:.2f}", f"{largest:.1f}")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

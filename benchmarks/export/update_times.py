@@ -2,7 +2,7 @@
 """Update times of the controllers, with percentiles, compared with those of ros2_control's own
 controllers.
 
-    python benchmarks/export/update_times.py OUT SOURCE.c [CYCLES]
+    python benchmarks/export/update_times.py OUT SOURCE.c [--cycles N]
 
 SOURCE.c was written by `sysid export --to c`. Needs a sourced ROS 2 with
 joint_trajectory_controller and this package. The controllers are loaded by pluginlib and updated as
@@ -18,11 +18,12 @@ median, percentiles 99 and 99.9 and maximum in microseconds, allocations per upd
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
 import subprocess
 from pathlib import Path
+
+import typer
 
 
 def host(out: Path) -> Path:
@@ -36,15 +37,11 @@ def host(out: Path) -> Path:
     return build / "update_times"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("source", type=Path)
-    parser.add_argument("cycles", type=int, nargs="?", default=20000)
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    source = options.source.resolve()
-    library = options.out.resolve() / f"lib{source.stem}.so"
+def main(out: Path, source: Path, cycles: int = 20000) -> None:
+    """Print the table."""
+    out.mkdir(parents=True, exist_ok=True)
+    source = source.resolve()
+    library = out.resolve() / f"lib{source.stem}.so"
     subprocess.run(
         ["cc", "-O3", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True
     )
@@ -69,13 +66,13 @@ def main() -> None:
             "state_interfaces": ["position", "velocity"],
         },
     }
-    file = options.out / "controllers.yaml"
+    file = out / "controllers.yaml"
     file.write_text(json.dumps({k: {"ros__parameters": v} for k, v in parameters.items()}))
-    program = host(options.out)
+    program = host(out)
     print("calls | controller | median | 99 % | 99.9 % | largest | allocations", flush=True)
     for mode in ("packed", "paced"):
-        subprocess.run([str(program), str(file), str(options.cycles), mode, *joints], check=True)
+        subprocess.run([str(program), str(file), str(cycles), mode, *joints], check=True)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -14,10 +14,8 @@ and must not exceed 1.05. Goals cannot meet this for "limit, stop": the peak is 
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
-import sys
 import tempfile
 from dataclasses import replace
 from functools import partial
@@ -26,17 +24,10 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
-from fault_simulation import world_of
+import typer
+from fault_table import world_of
 
-ROOT = Path(__file__).resolve().parents[2]
-for folder in (
-    "test",
-    "test/drivers",
-    "test/nodes",
-    "test/nodes/drivers",
-    "test/controllers",
-):
-    sys.path.insert(0, str(ROOT / folder))
+from sysid_studies.table import print_head, print_row
 
 DRIVERS = {"ur": (1.0, 0.9, 0.8, 0.5), "franka": (1.0,), "xarm": (1.0,)}  # and sliders
 LATE = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -82,7 +73,7 @@ def peak_of(robot: Any, a: np.ndarray, v: np.ndarray) -> float:
     import test_drivers_stops as stops
     from cosimulation import PERIOD
 
-    if hasattr(robot, "ARMATURE"):  # as in fault_simulation
+    if hasattr(robot, "ARMATURE"):  # as in fault_table
         a = (v[10:] - v[:-10]) / (10 * PERIOD)
     return float(np.max(np.abs(a)) / stops.LIMITS.acceleration[0])
 
@@ -119,26 +110,22 @@ class Guard:
         return peak_of(robot, np.array(a), np.array(v))
 
 
-def main() -> int:
-    """Print the table; return 1 if a peak is too high."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--phases", type=int, default=3, help="instants of the cancel")
-    phases = 0.017 * np.arange(parser.parse_args().phases)
+def main(phases: int = 3) -> None:
+    """Print the table for some instants of the cancel; exit status 1 if a peak is too high."""
+    instants = 0.017 * np.arange(phases)
     worst, folder = 0.0, tempfile.mkdtemp()
     guard = Guard(folder) if shutil.which("g++") else None
-    print("| driver, slider | goals that are late | " + " | ".join(map(str, LATE)) + " s |")
-    print("|---" * (2 + len(LATE)) + "|")
+    print_head("driver, slider", "goals that are late", *(f"{late} s" for late in LATE))
     for vendor, sliders in DRIVERS.items():
         for slider in sliders:
             for kind in (*KINDS, *["guard"] * (guard is not None)):
                 peak = partial(guard.peak if guard and kind == "guard" else cancelled, vendor)
-                peaks = [max(peak(slider, late, kind, float(p)) for p in phases) for late in LATE]
+                peaks = [max(peak(slider, late, kind, float(p)) for p in instants) for late in LATE]
                 worst = max(worst, *peaks) if kind != "limit, stop" else worst
-                row = " | ".join(f"{x:.2f}" for x in peaks)
-                print(f"| {vendor}, {slider:.0%} | {kind} | {row} |", flush=True)
+                print_row(f"{vendor}, {slider:.0%}", kind, *(f"{x:.2f}" for x in peaks))
     print(f"largest peak {worst:.3f} of the limit")
-    return int(worst > LARGEST)
+    raise typer.Exit(int(worst > LARGEST))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of motions during which a node is killed, stopped, disconnected or out of disk space.
 
-    python benchmarks/nodes/process_faults.py [--fault kill stop network disk] [--node NAME ...]
+    python benchmarks/nodes/process_faults.py [--fault kill] [--node NAME] ...
 
 All nodes run with an emulated UR driver in simulated time. In the middle of a motion that the
 logger records, one of the nodes is killed (SIGKILL) and later started again, stopped for seconds
@@ -13,7 +13,6 @@ executor was affected, the result of the next motion.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -27,12 +26,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import typer
+
 ROOT = Path(__file__).resolve().parents[2]
 for folder in ("test", "test/drivers", "test/nodes", "test/nodes/drivers"):
     sys.path.insert(0, str(ROOT / folder))
 
 VENDOR, BRIDGE, DISK_MB = "ur", "sysidbr", 16
 FAULTS = ("kill", "stop", "network", "disk")
+NODES = (
+    *("trajectory_executor", "data_logger", "estimator"),
+    *("payload_bridge", "runner", "explorer"),
+)
 # That a node is stopped or cut off, in simulated time; the driver's clock waits so long for an executor.
 GONE_S, WAITS_S = 2.0, 3.0
 GONE_GOAL_S = 30.0  # within which the motion of a killed executor is over
@@ -264,19 +269,14 @@ def session(fault: str, nodes: list[str]) -> None:
             print(f"{fault} | {node} | {cells}", flush=True)
 
 
-def main() -> None:
-    """Test all kinds of faults."""
+def main(fault: list[str] | None = None, node: list[str] | None = None) -> None:
+    """Test kinds of faults with some nodes, or all with all."""
     from real_ros import with_driver_messages
 
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--fault", nargs="*", default=FAULTS, choices=FAULTS)
-    parser.add_argument("--node", nargs="*", default=[])
-    asked = parser.parse_args()
     os.environ.update(with_driver_messages(dict(os.environ)))
-    nodes = ["trajectory_executor", "data_logger", "estimator"]
-    for fault in asked.fault:
-        session(fault, asked.node or [*nodes, "payload_bridge", "runner", "explorer"])
+    for one in fault or FAULTS:
+        session(one, node or list(NODES))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

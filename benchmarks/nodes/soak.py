@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of the nodes over a long time: at rest, and with a marked motion that starts every minute.
 
-`python benchmarks/nodes/soak.py [MINUTES] [RATE_HZ]`. A process publishes joint states and wrenches
+`python benchmarks/nodes/soak.py [--minutes N] [--rate-hz N]`. A process publishes joint states and wrenches
 of an xArm 7 at the given mean rate. Executor, logger and estimator receive them; the logger records
 the motions. It prints the proportional set size every 30 s, and its slope over the second half of
 the time.
@@ -11,18 +11,20 @@ the time.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec, below, running
 from sysid_nodes.client import live_client, own_domain
+from sysid_studies.table import print_head, print_row
 
+Process = get_context("spawn").Process  # ROS of its own
 EVERY_S, MOTION_S = 30.0, 60.0
 FRAME = {"sensor_frame": "link_eef", "shape": "box 0.1 0.1 0.1"}
 NODES = (
@@ -90,8 +92,8 @@ def soak(minutes: float, rate_hz: float, moves: bool) -> None:
         running(below(NODES, folder), Path(folder)) as nodes,
         live_client(check=nodes.check) as client,
     ):
-        command = [sys.executable, __file__, "--publish", str(rate_hz), str(int(moves))]
-        robot = subprocess.Popen(command)
+        robot = Process(target=publish, args=(rate_hz, moves))
+        robot.start()
         try:
             for spec in NODES:
                 client.wait_for_active(spec.name, 120.0)
@@ -100,28 +102,23 @@ def soak(minutes: float, rate_hz: float, moves: bool) -> None:
             times: list[float] = []
             sizes: list[list[float]] = []
             begin = time.monotonic()
-            print(f"| {'in motion' if moves else 'at rest'} [s] | " + " | ".join(nodes.processes))
+            print_head(f"{'in motion' if moves else 'at rest'} [s]", *nodes.processes)
             while time.monotonic() - begin < 60.0 * minutes:
                 look = time.monotonic() + EVERY_S
                 client.wait_until(lambda until=look: time.monotonic() > until, 60.0, "a look")
                 times.append(time.monotonic() - begin)
                 sizes.append([memory_mb(p.pid) for p in nodes.processes.values()])
-                row = " | ".join(f"{x:.1f}" for x in sizes[-1])
-                print(f"| {times[-1]:.0f} | {row} |", flush=True)
+                print_row(f"{times[-1]:.0f}", *(f"{x:.1f}" for x in sizes[-1]))
         finally:
             robot.kill()
-            robot.wait()
+            robot.join()
     half = len(times) // 2
     slopes = np.polyfit(times[half:], np.array(sizes[half:]), 1)[0]
     print("slope [kB/s]: " + ", ".join(f"{1024 * s:.2f}" for s in slopes), flush=True)
 
 
-def main() -> None:
+def main(minutes: float = 10.0, rate_hz: float = 1000.0) -> None:
     """Measure at rest and in motion."""
-    if sys.argv[1:2] == ["--publish"]:
-        publish(float(sys.argv[2]), bool(int(sys.argv[3])))
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
-    rate_hz = float(sys.argv[2]) if len(sys.argv) > 2 else 1000.0
     with own_domain() as variables:
         os.environ.update(variables)
         for moves in (False, True):
@@ -129,4 +126,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -8,17 +8,15 @@ It uses copies of a UR10's bag of 27.5 s, which isn't shipped (SYSID_TEST_DATA).
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import typer
 import yaml
 
 from sysid_core.robot import RobotModel
@@ -26,9 +24,6 @@ from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
 from sysid_fleet import identify_fleet, load_registry
 from sysid_fleet.batch import Engine, Rows
-from sysid_fleet.batch.sources import find_sources
-from sysid_fleet.recording import Task, recording_rows
-from sysid_fleet.registry import Robot
 
 DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"
@@ -48,7 +43,8 @@ def calibrate(folder: Path) -> None:
     found.save(folder / "calibrated")
 
 
-def speed(bags: int) -> None:
+def main(bags: int = 100) -> None:
+    """Print times and efficiency."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         calibrate(folder)
@@ -82,51 +78,7 @@ def speed(bags: int) -> None:
             f"efficiency from 1 to 2: {efficiency:.2f}; by processor time, for machines that are busy"
             f" with other things: {work[1] / work[2]:.2f}"
         )
-        print(
-            f"the machine's own, two processes that know nothing of each other: {bare(folder, bags):.2f}"
-        )
         print(f"3000 bags on 2 workers: {spent[2] / bags * 3000 / 60:.1f} min")
-        scheduling(spent[1] / bags)
-
-
-def scheduling(job: float, count: int = 200) -> None:
-    """Print the CPU time of client and scheduler per job of a given duration [s]."""
-    with Engine(2) as engine:
-        list(engine.map(time.sleep, [job] * 20))
-        begun = time.process_time()
-        list(engine.map(time.sleep, [job] * count))
-        overhead = (time.process_time() - begun) / count
-    print(
-        f"client and scheduler take {1e3 * overhead:.1f} ms for a job of {1e3 * job:.0f} ms: 64"
-        f" workers would be {min(1.0, job / overhead / 64):.0%} busy"
-    )
-
-
-def bare(folder: Path, bags: int) -> float:
-    """Parallel efficiency of two processes without engine, client or results: the machine's limit."""
-    spent = []
-    for count in (1, 2):
-        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-            every = [(folder, k, count, bags) for k in range(count)]
-            list(pool.map(_work_through, [(folder, 0, 1, 8)] * count))  # imports
-            begun = time.perf_counter()
-            list(pool.map(_work_through, every))
-            spent.append(time.perf_counter() - begun)
-    return spent[0] / spent[1] / 2.0
-
-
-def _work_through(job: tuple[Path, int, int, int]) -> None:
-    """Compute and discard the rows of every `step`-th bag, starting with the `first`."""
-    folder, first, step, bags = job
-    known = load_registry(folder / "fleet.yaml")
-    paths = [str(p) for p in sorted((folder / "nights").iterdir())[:bags][first::step]]
-    with Engine(1) as engine:
-        for _ in engine.map(_rows, ((path, known.robots["r"]) for path in paths)):
-            pass
-
-
-def _rows(item: tuple[str, Robot]) -> int:
-    return len(recording_rows(Task(next(iter(find_sources([item[0]]))), item[1], None)))
 
 
 def _processor_time() -> float:
@@ -136,6 +88,4 @@ def _processor_time() -> float:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bags", type=int, default=100)
-    speed(parser.parse_args().bags)
+    typer.run(main)

@@ -11,7 +11,6 @@ of OUT.csv is one case and is written immediately, so that an interrupted run ca
 
 from __future__ import annotations
 
-import argparse
 import csv
 import os
 import sys
@@ -19,13 +18,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pinocchio as pin
-from real_arms import ARMS, RealArm, split
+import typer
+from real_arms import ARMS, part_of
 
 from sysid_core.diagnosis import collect_samples
 from sysid_core.diagnosis.samples import Samples
@@ -36,6 +36,8 @@ from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows import ArmData
+from sysid_studies.bench.recipe import Split
+from sysid_studies.table import print_head, print_row
 
 FIELDS = ("arm", "case", "outcome", "named", "harm", "reasons")
 HALVES = (
@@ -63,17 +65,17 @@ class Mutation:
 
     name: str
     codes: tuple[str, ...]
-    apply: Callable[[RealArm], RealArm]
+    apply: Callable[[Split], Split]
     joint: str = ""
 
 
 Columns = dict[str, Any]
 
 
-def columns(change: Callable[[Columns], None]) -> Callable[[RealArm], RealArm]:
+def columns(change: Callable[[Columns], None]) -> Callable[[Split], Split]:
     """Return a function that changes the recorded arrays, with the joints in the robot's order."""
 
-    def apply(arm: RealArm) -> RealArm:
+    def apply(arm: Split) -> Split:
         runs = []
         for run in arm.fitted:
             stream = run.joints.ordered(arm.model.joint_names)
@@ -88,7 +90,7 @@ def columns(change: Callable[[Columns], None]) -> Callable[[RealArm], RealArm]:
     return apply
 
 
-def scaled(keys: str, factor: float, joint: int | None = None) -> Callable[[RealArm], RealArm]:
+def scaled(keys: str, factor: float, joint: int | None = None) -> Callable[[Split], Split]:
     def change(c: Columns) -> None:
         for key in keys.split():
             if c[key] is not None:
@@ -97,7 +99,7 @@ def scaled(keys: str, factor: float, joint: int | None = None) -> Callable[[Real
     return columns(change)
 
 
-def ordered(keys: str, order: list[int]) -> Callable[[RealArm], RealArm]:
+def ordered(keys: str, order: list[int]) -> Callable[[Split], Split]:
     def change(c: Columns) -> None:
         for key in keys.split():
             if c[key] is not None:
@@ -106,11 +108,11 @@ def ordered(keys: str, order: list[int]) -> Callable[[RealArm], RealArm]:
     return columns(change)
 
 
-def effort(change: Callable[[np.ndarray], None]) -> Callable[[RealArm], RealArm]:
+def effort(change: Callable[[np.ndarray], None]) -> Callable[[Split], Split]:
     return columns(lambda c: change(c["effort"]))
 
 
-def clock(factor: float) -> Callable[[RealArm], RealArm]:
+def clock(factor: float) -> Callable[[Split], Split]:
     def change(c: Columns) -> None:
         c["stamps_ns"] = ((c["stamps_ns"] - c["stamps_ns"][0]) * factor).astype(np.int64)
         c["v"] = None
@@ -118,14 +120,14 @@ def clock(factor: float) -> Callable[[RealArm], RealArm]:
     return columns(change)
 
 
-def shifted(joint: int, degrees: float) -> Callable[[RealArm], RealArm]:
+def shifted(joint: int, degrees: float) -> Callable[[Split], Split]:
     def change(c: Columns) -> None:
         c["q"][:, joint] += np.radians(degrees)
 
     return columns(change)
 
 
-def frozen(joint: int) -> Callable[[RealArm], RealArm]:
+def frozen(joint: int) -> Callable[[Split], Split]:
     def change(c: Columns) -> None:
         c["q"][:, joint] = c["q"][0, joint]
         if c["v"] is not None:
@@ -134,7 +136,7 @@ def frozen(joint: int) -> Callable[[RealArm], RealArm]:
     return columns(change)
 
 
-def late(seconds: float, joint: int | None = None) -> Callable[[RealArm], RealArm]:
+def late(seconds: float, joint: int | None = None) -> Callable[[Split], Split]:
     def change(c: Columns) -> None:
         time = (c["stamps_ns"] - c["stamps_ns"][0]) * 1e-9
         n = c["effort"].shape[1]
@@ -144,10 +146,10 @@ def late(seconds: float, joint: int | None = None) -> Callable[[RealArm], RealAr
     return columns(change)
 
 
-def tilted(degrees: float, rng: np.random.Generator) -> Callable[[RealArm], RealArm]:
+def tilted(degrees: float, rng: np.random.Generator) -> Callable[[Split], Split]:
     towards = rng.normal(size=3)
 
-    def apply(arm: RealArm) -> RealArm:
+    def apply(arm: Split) -> Split:
         axis = np.cross(arm.model.gravity, towards)
         R = pin.AngleAxis(np.radians(degrees), axis / np.linalg.norm(axis)).toRotationMatrix()
         return replace(arm, model=arm.model.with_gravity(R @ arm.model.gravity))
@@ -155,7 +157,7 @@ def tilted(degrees: float, rng: np.random.Generator) -> Callable[[RealArm], Real
     return apply
 
 
-def hand(arm: RealArm) -> np.ndarray:
+def hand(arm: Split) -> np.ndarray:
     """Parameters of a tool with 4 % of the arm's mass at a tenth of its reach: 0.7 kg on a Panda,
     1.3 kg on a UR10.
     """
@@ -174,14 +176,14 @@ def _reach(model: RobotModel) -> float:
     )
 
 
-def described_tool(arm: RealArm) -> RealArm:
+def described_tool(arm: Split) -> Split:
     return replace(arm, model=arm.model.with_pi(arm.model.pi + hand(arm)))
 
 
-def carried(first: float) -> Callable[[RealArm], RealArm]:
+def carried(first: float) -> Callable[[Split], Split]:
     """Add a tool that the description lacks, after this share of every recording."""
 
-    def apply(arm: RealArm) -> RealArm:
+    def apply(arm: Split) -> Split:
         load = arm.model.with_pi(arm.model.pi + hand(arm))
 
         def change(c: Columns) -> None:
@@ -198,7 +200,7 @@ def carried(first: float) -> Callable[[RealArm], RealArm]:
     return apply
 
 
-def weightless(arm: RealArm) -> RealArm:
+def weightless(arm: Split) -> Split:
     def change(c: Columns) -> None:
         still = 0.0 * c["q"]
         c["effort"] -= arm.model.inverse_dynamics(c["q"], still, still) / arm.drives.gains
@@ -206,8 +208,8 @@ def weightless(arm: RealArm) -> RealArm:
     return columns(change)(arm)
 
 
-def another(name: str) -> Callable[[RealArm], RealArm]:
-    def apply(arm: RealArm) -> RealArm:
+def another(name: str) -> Callable[[Split], Split]:
+    def apply(arm: Split) -> Split:
         model = RobotModel.from_urdf(name)
         model = model.with_locked(model.joint_names[arm.model.nv :])
         model = model.with_gravity(arm.model.gravity)
@@ -220,19 +222,19 @@ def another(name: str) -> Callable[[RealArm], RealArm]:
 
         drives = DriveTrain(model.joint_names, arm.drives.gains)
         fitted, judged = (tuple(renamed(r) for r in runs) for runs in (arm.fitted, arm.judged))
-        return RealArm(model, drives, fitted, judged)
+        return Split(model, drives, fitted, judged)
 
     return apply
 
 
-def mutations(name: str, arm: RealArm) -> Iterator[Mutation]:
+def mutations(name: str, arm: Split) -> Iterator[Mutation]:
     """Yield the faults that are tried on an arm, about 32."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     names, n = arm.model.joint_names, arm.model.nv
     every, motion = "q v effort", "q v"
     weighing = [j for j in range(n) if j > 0]  # the first joint's zero shows on a tilted base only
 
-    def one(kind: str, codes: str, make: Callable[[int], Callable[[RealArm], RealArm]]) -> Mutation:
+    def one(kind: str, codes: str, make: Callable[[int], Callable[[Split], Split]]) -> Mutation:
         j = int(rng.choice(weighing))
         return Mutation(kind, tuple(codes.split()), make(j), names[j])
 
@@ -287,7 +289,7 @@ def _rolled(c: Columns) -> None:
     c["effort"] = np.roll(c["effort"], len(c["effort"]) // 3, axis=0)
 
 
-def outcome(arm: RealArm) -> Verdict:
+def outcome(arm: Split) -> Verdict:
     """Verdict of `identify`: of the examination if that fails, otherwise of the fit as well."""
     try:
         data = ArmData.of(arm.model, arm.fitted, arm.drives, FitSettings())
@@ -317,7 +319,7 @@ def equations(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([Y, Phi], axis=2), samples.tau
 
 
-def error_of(arm: RealArm, right: RealArm) -> float:
+def error_of(arm: Split, right: Split) -> float:
     """Relative torque error on correct data of the parameters that are fitted to the faulty data
     (ridge regression towards the URDF).
     """
@@ -336,14 +338,14 @@ def error_of(arm: RealArm, right: RealArm) -> float:
     return float(np.sqrt(np.mean(left[:, test.used] ** 2)))
 
 
-def splits(arm: RealArm) -> Iterator[tuple[str, RealArm]]:
+def splits(arm: Split) -> Iterator[tuple[str, Split]]:
     """Yield correct recordings, whole and in parts of at least 6 s, to count false alarms."""
     for which, run in enumerate((*arm.fitted, *arm.judged)):
         duration = float(run.joints.time[-1])
         for parts in (1, 2):
             if duration / parts >= 6.0:
                 for k in range(parts):
-                    part = split(run, k / parts, (k + 1) / parts)
+                    part = part_of(run, k / parts, (k + 1) / parts)
                     case = f"right: run {which + 1}, part {k + 1} of {parts}"
                     yield case, replace(arm, fitted=(part,))
 
@@ -386,8 +388,9 @@ def table(path: Path) -> None:
     """Print the table of both halves."""
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    print(
-        "half | wrong cases | named | cannot tell or unnamed | wrong cause | accepted | of them bad"
+    print_head(
+        *("half", "wrong cases", "named", "cannot tell or unnamed", "wrong cause", "accepted"),
+        *("of them bad", "false alarms", "right, not judged", "right, in doubt"),
     )
     for title, arms in (("first", HALVES[0]), ("second", HALVES[1])):
         mine = [r for r in rows if r["arm"] in arms]
@@ -403,84 +406,90 @@ def table(path: Path) -> None:
         ]
         # A fault that does no harm needn't be found (the zero of a vertical axis, say).
         told = [r for r in faults if r["outcome"] != "pass" or float(r["harm"]) > 1.1]
-        caught = [r for r in told if r["named"]]
-        share = lambda some, of: f"{len(some)} ({100 * len(some) / max(len(of), 1):.0f} %)"  # noqa: E731
         passed = [r for r in told if not r["named"]]
-        print(
-            f"{title} | {len(told)} (and {len(faults) - len(told)} without effect)",
-            share([r for r in caught if r["named"] == "right"], told),
-            share([r for r in caught if r["named"] == "open"], told),
-            share([r for r in caught if r["named"] == "wrong"], told),
-            share(passed, told),
-            len([r for r in passed if float(r["harm"]) > BAD]),
-            f"false alarms {share([r for r in right if r['outcome'] == 'fail'], right)}"
-            f" of {len(right)}",
-            f"right, not judged {len([r for r in right if r['outcome'] == 'not judged'])}",
-            f"right, in doubt {share([r for r in right if r['doubted']], right)}",
-            sep=" | ",
+        print_row(
+            title,
+            f"{len(told)} (and {len(faults) - len(told)} without effect)",
+            *(
+                _share([r for r in told if r["named"] == x], told)
+                for x in ("right", "open", "wrong")
+            ),
+            _share(passed, told),
+            sum(float(r["harm"]) > BAD for r in passed),
+            f"{_share([r for r in right if r['outcome'] == 'fail'], right)} of {len(right)}",
+            sum(r["outcome"] == "not judged" for r in right),
+            _share([r for r in right if r["doubted"]], right),
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("arms", nargs="*", default=list(ARMS))
-    parser.add_argument("--only", default="")
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument(
-        "--sample", type=int, default=100, help="faults of each arm, drawn at random"
+def _share(some: list[Any], of: list[Any]) -> str:
+    return f"{len(some)} ({100 * len(some) / max(len(of), 1):.0f} %)"
+
+
+def cases_of(name: str, arm: Split, sample: int) -> Iterator[tuple[Mutation, Split]]:
+    """Yield correct parts of an arm's recordings, and faults drawn at random."""
+    for case, part in splits(arm):
+        yield Mutation(case, (), lambda _, part=part: part), part
+    faults = list(mutations(name, arm))
+    draw = np.random.default_rng([SEED, zlib.crc32(name.encode())])
+    for i in sorted(draw.permutation(len(faults))[:sample]):
+        yield faults[i], arm
+
+
+def row_of(name: str, arm: Split, case: Mutation, right_error: float) -> dict[str, str] | None:
+    """Judge a case and return its row; None if a correct part of a recording is at rest."""
+    changed = case.apply(arm)
+    verdict = outcome(changed)
+    if not case.codes and any(x in str(r.data) for x in AT_REST for r in verdict.reasons):
+        return None
+    refused = verdict.outcome in (Outcome.FAIL, Outcome.NOT_JUDGED)
+    bad = refused or any(r.code in CAUSES for r in verdict.warnings)
+    harm = error_of(changed, arm) / right_error if case.codes and not bad else 1.0
+    said = (
+        f"{r.code}({r.data.get('joint', r.data.get('message', ''))})"
+        for r in (*verdict.notable, *verdict.not_judged)
     )
-    options = parser.parse_args()
-    if options.table:
-        return table(options.out)
+    not_judged = verdict.outcome is Outcome.NOT_JUDGED
+    return {
+        "arm": name,
+        "case": case.name,
+        "outcome": "not judged" if not_judged else "fail" if bad else "pass",
+        "named": named(verdict, case.codes, case.joint) if bad else "",
+        "harm": f"{harm:.3g}",
+        "reasons": " ".join(said)[:200],
+    }
+
+
+def main(
+    out: Path,
+    arms: Annotated[list[str] | None, typer.Argument(metavar="ARM")] = None,
+    only: str = "",
+    sample: int = 100,
+    summary: Annotated[bool, typer.Option("--table")] = False,
+) -> None:
+    """Judge the cases that the file lacks, or print its table."""
+    if summary:
+        return table(out)
     done = set()
-    if options.out.exists():
-        with options.out.open() as file:
+    if out.exists():
+        with out.open() as file:
             done = {(row["arm"], row["case"]) for row in csv.DictReader(file)}
-    with options.out.open("a", newline="") as file:
+    with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if not done:
             writer.writeheader()
-        for name in options.arms:
+        for name in arms or ARMS:
             arm = ARMS[name]()
             right_error = error_of(arm, arm)
-            cases: list[tuple[str, tuple[str, ...], str, Any]] = [
-                (case, (), "", part) for case, part in splits(arm)
-            ]
-            faults = [(m.name, m.codes, m.joint, m) for m in mutations(name, arm)]
-            draw = np.random.default_rng([SEED, zlib.crc32(name.encode())])
-            cases += [faults[i] for i in sorted(draw.permutation(len(faults))[: options.sample])]
-            for case, codes, joint, made in cases:
-                if (name, case) in done or options.only not in case:
+            for case, of in cases_of(name, arm, sample):
+                if (name, case.name) in done or only not in case.name:
                     continue
-                wrong = made.apply(arm) if isinstance(made, Mutation) else made
-                verdict = outcome(wrong)
-                if not codes and any(x in str(r.data) for x in AT_REST for r in verdict.reasons):
-                    continue  # a part at rest says nothing
-                refused = verdict.outcome in (Outcome.FAIL, Outcome.NOT_JUDGED)
-                bad = refused or any(r.code in CAUSES for r in verdict.warnings)
-                harm = 1.0
-                if not bad and codes:
-                    harm = error_of(wrong, arm) / right_error
-                row = {
-                    "arm": name,
-                    "case": case,
-                    "outcome": "not judged"
-                    if verdict.outcome is Outcome.NOT_JUDGED
-                    else "fail"
-                    if bad
-                    else "pass",
-                    "named": named(verdict, codes, joint) if bad else "",
-                    "harm": f"{harm:.3g}",
-                    "reasons": " ".join(
-                        f"{r.code}({r.data.get('joint', r.data.get('message', ''))})"
-                        for r in (*verdict.notable, *verdict.not_judged)
-                    )[:200],
-                }
-                writer.writerow(row)
-                file.flush()
-                print(*row.values(), joint, sep=" | ", file=sys.stderr)
+                row = row_of(name, of, case, right_error)
+                if row is not None:
+                    writer.writerow(row)
+                    file.flush()
+                    print(*row.values(), case.joint, sep=" | ", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -11,12 +11,12 @@ real robot's recordings are split into two halves, which are identified separate
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import norm
+import typer
 
 from sysid_core.robot import load_robot
 from sysid_core.servos import (
@@ -29,9 +29,10 @@ from sysid_core.servos import (
     identify_servos,
     read_recordings,
 )
+from sysid_studies.bench.measure import score_deviations
+from sysid_studies.table import print_head, print_row
 
 TICK = 2 * np.pi / 4096
-BEYOND = 2.0 * float(norm.sf(2.0))  # chance of a normal error beyond two deviations
 _RANGES = {
     Term.COMPLIANCE: (0.05, 0.1),
     Term.TIME_CONSTANT: (0.03, 0.08),
@@ -91,44 +92,32 @@ def table(found: dict[Term, list[tuple[float, float]]]) -> None:
     square and median of the errors in standard deviations, and the interval score (in the term's
     scale).
     """
-    print(
-        "| term | values | within two | rms | median | interval score |\n|---|---|---|---|---|---|"
-    )
-    every = []
-    for term, pairs in found.items():
-        error, sd = np.abs(np.array(pairs).T) / TERMS[term].scale
-        score = 4.0 * sd + 2.0 / BEYOND * np.maximum(error - 2.0 * sd, 0.0)
-        every.append(np.array([error / sd, score]))
-        _row(term.value, *every[-1])
-    _row("all", *np.concatenate(every, axis=1))
+    print_head("term", "values", "within two", "rms", "median", "interval score")
+    every = {term.value: np.array(x).T / TERMS[term].scale for term, x in found.items()}
+    every["all"] = np.concatenate(list(every.values()), axis=1)
+    for name, (error, sd) in every.items():
+        z = np.abs(error / sd)
+        numbers = np.sqrt(np.mean(z**2)), np.median(z), score_deviations(error, sd).interval
+        print_row(name, len(z), f"{np.mean(z < 2):.1%}", *(f"{x:.2f}" for x in numbers))
 
 
-def _row(name: str, z: NDArray[np.float64], score: NDArray[np.float64]) -> None:
-    rms = np.sqrt(np.mean(z**2))
-    cells = f"{np.mean(z < 2):.1%} | {rms:.2f} | {np.median(z):.2f} | {np.mean(score):.2f}"
-    print(f"| {name} | {len(z)} | {cells} |", flush=True)
-
-
-def main() -> None:
+def main(
+    robots: Annotated[list[int] | None, typer.Argument()] = None, recordings: Path | None = None
+) -> None:
     """Print the tables of simulated robots and of halves of recordings."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("robots", type=int, nargs="*", default=range(6))
-    parser.add_argument("--recordings")
-    options = parser.parse_args()
     total: dict[Term, list[tuple[float, float]]] = defaultdict(list)
-    for seed in options.robots:
+    for seed in robots or range(6):
         truth, recording = simulated(np.random.default_rng(seed))
         result = identify_servos([recording], truth.robot)
         for term, z in scores(result, truth).items():
             total[term] += z
-    if total:
-        table(total)
-    if options.recordings:
-        motions = read_recordings([options.recordings])
+    table(total)
+    if recordings:
+        motions = read_recordings([recordings])
         robot = load_robot("so101")
         halves = [identify_servos(motions[k::2], robot) for k in range(2)]
         table(scores(*halves))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

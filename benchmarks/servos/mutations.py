@@ -9,18 +9,21 @@ the verdicts were developed; those of half 1 are other motions and joints.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import ServoRecording, identify_servos, read_recordings
+from sysid_core.servos.examine import Finding
+from sysid_studies.table import print_head, print_row
 
 Change = Callable[[ServoRecording], ServoRecording]
 Case = tuple[int, str, str, Change, set[str]]  # half, data, fault, change, codes that name it
@@ -151,6 +154,11 @@ def recordings(data: Path, name: str, half: int) -> tuple[list[ServoRecording], 
     return list(read_recordings([runs], motions=names)), robot
 
 
+def in_words(found: Finding) -> str:
+    """Return the code of a finding with its joint and number."""
+    return f"{found.reason.value} {found.joint} {found.value:.2g} {found.other}".strip()
+
+
 def _touched(change: Change, r: ServoRecording, robot: RobotModel) -> set[str]:
     """Return the joints whose columns a fault changes."""
     new = change(r)
@@ -160,19 +168,17 @@ def _touched(change: Change, r: ServoRecording, robot: RobotModel) -> set[str]:
     return {robot.joint_names[j] for j in np.flatnonzero(columns)}
 
 
-def main() -> None:
+def main(
+    data: Path, which: Annotated[int | None, typer.Argument(metavar="HALF")] = None, only: str = ""
+) -> None:
     """Print a row for each unchanged recording and each fault."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("half", type=int, nargs="?")
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
-    for half in (0, 1) if options.half is None else (options.half,):
+    print_head("half", "recording", "fault", "verdict", "named", "reasons", "CPU")
+    for half in (0, 1) if which is None else (which,):
         as_they_are: list[Case] = [(half, name, "none", lambda r: r, set()) for name in NAMES]
         for _, name, fault, change, codes in as_they_are + [c for c in cases() if c[0] == half]:
-            if options.only not in f"{name} {fault}":
+            if only not in f"{name} {fault}":
                 continue
-            motions, robot = recordings(options.data, name, half)
+            motions, robot = recordings(data, name, half)
             if fault == "another robot's URDF":
                 robot = load_robot("ur5")
             if name == "so101" and fault == "upside down":
@@ -188,14 +194,7 @@ def main() -> None:
                     if f.reason.value == "servo-untold"
                     and f.joint in _touched(change, motions[0], robot)
                 }
-                said = ", ".join(
-                    sorted(
-                        {
-                            f"{f.reason.value} {f.joint} {f.value:.2g} {f.other}".strip()
-                            for f in result.findings
-                        }
-                    )
-                )
+                said = ", ".join(sorted({in_words(f) for f in result.findings}))
             except SysIdError as err:
                 found, verdict, said, doubts = {"refused"}, "refused", str(err), set()
             named = "named" if found & codes else ""
@@ -204,11 +203,8 @@ def main() -> None:
             ):
                 named = "in doubt"
             cpu = time.process_time() - start
-            print(
-                f"{half} | {NAMES[name]} | {fault} | {verdict} | {named} | {said[:400]} | {cpu:.0f} s",
-                flush=True,
-            )
+            print_row(half, NAMES[name], fault, verdict, named, said[:400], f"{cpu:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -12,18 +12,21 @@ robots.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import mujoco
 import numpy as np
+import typer
+from mutations import in_words
 from numpy.typing import NDArray
 
 from sysid_core.errors import SysIdError
 from sysid_core.export import JointFields, mjcf_of
 from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.servos import ServoRecording, identify_servos, overall, replay
+from sysid_studies.table import print_head, print_row
 
 Array = NDArray[np.float64]
 STEP = 0.001
@@ -230,20 +233,20 @@ def recorded(
     return ServoRecording(f"motion_{seed}", robot.joint_names, t, q, t_target, target)
 
 
-def main() -> None:
+def main(
+    half: Annotated[int, typer.Argument()] = 0,
+    only: str = "",
+    which: Annotated[str, typer.Option("--robot")] = "",
+) -> None:
     """Print a row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("half", type=int, nargs="?", default=0)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--robot", default="")
-    options = parser.parse_args()
+    print_head("robot", "servo", "error", "verdict", "reasons", "terms", "CPU")
     cases = [(name, servo, Taken()) for name, servo in SERVOS.items()]
     cases += [(name, Firmware(), taken) for name, taken in RECORDINGS.items()]
-    for robot_name, (robot, middle) in robots(options.half).items():
-        if options.robot not in robot_name:
+    for robot_name, (robot, middle) in robots(half).items():
+        if which not in robot_name:
             continue
         for name, servo, taken in cases:
-            if options.only not in name:
+            if only not in name:
                 continue
             fitted = recorded(robot, middle, servo, taken, 1)
             unseen = recorded(
@@ -253,22 +256,16 @@ def main() -> None:
             try:
                 result = identify_servos([fitted], robot)
             except SysIdError as err:
-                print(f"{robot_name} | {name} | refused: {err}", flush=True)
+                print_row(robot_name, name, "", "refused", err, "", "")
                 continue
             cpu = time.process_time() - start
             (item,) = replay(result.model, [unseen])
-            said = ", ".join(
-                f"{f.reason.value} {f.joint} {f.value:.2g} {f.other}".strip()
-                for f in result.findings
-            )
+            said = ", ".join(map(in_words, result.findings))
             terms = ",".join(t.value for t in result.joints[0].servo.values)
-            print(
-                f"{robot_name} | {name} | {1e3 * overall([item.rms], [1.0]):.1f} of"
-                f" {1e3 * overall([item.command_rms], [1.0]):.1f} mrad | {result.outcome.value} | {said}"
-                f" | {terms} | {cpu:.0f} s",
-                flush=True,
-            )
+            ours, command = (1e3 * overall([x], [1.0]) for x in (item.rms, item.command_rms))
+            error = f"{ours:.1f} of {command:.1f} mrad"
+            print_row(robot_name, name, error, result.outcome.value, said, terms, f"{cpu:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

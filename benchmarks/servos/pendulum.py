@@ -13,12 +13,13 @@ lightest mass at the same gain and length. Torque is off in part of `lift_and_dr
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
@@ -36,6 +37,7 @@ from sysid_core.servos.fit import solve_joint
 from sysid_core.servos.identify import joint_motions
 from sysid_core.servos.model import body_tree
 from sysid_core.servos.recording import match_joints
+from sysid_studies.table import print_head, print_row
 
 PENDULUM = """<robot name="pendulum"><link name="base"/><link name="bob">
 <inertial><origin xyz="0 0 {z}"/><mass value="{mass}"/>
@@ -72,21 +74,18 @@ def error(model: ServoModel, runs: Sequence[ServoRecording]) -> tuple[float, flo
     )
 
 
-def main() -> None:
+def main(data: Path, only: Annotated[int | None, typer.Option("--kp")] = None) -> None:
     """Print a row for each group, then the masses."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--kp", type=int)
-    options = parser.parse_args()
-    path = options.data / "kscale_sts3215_pendulum" / "runs.npz"
+    path = data / "kscale_sts3215_pendulum" / "runs.npz"
     names = ("mass", "arm", "kp", "filename", "trajectory")
     with np.load(path) as content:
         mass, arm, kp, file, kind = (content[k] for k in names)
     stiffness: dict[tuple[float, int], dict[float, float]] = defaultdict(dict)
     every: list[list[float]] = []
-    print("kp | arm [m] | mass [kg] | command | ours |", " | ".join(BAM), "[mrad] | verdict")
+    print("Errors [mrad]:\n")
+    print_head("kp", "arm [m]", "mass [kg]", "command", "ours", *BAM, "verdict")
     for gain, length, heavy in sorted(set(zip(kp, arm, mass, strict=True))):
-        if options.kp and gain != options.kp:
+        if only and gain != only:
             continue
         group = (mass == heavy) & (arm == length) & (kp == gain) & (kind != "lift_and_drop")
         halves: tuple[list[str], list[str]] = [], []
@@ -102,19 +101,20 @@ def main() -> None:
         compliance = result.model.servos[0].values.get(Term.COMPLIANCE, np.nan)
         stiffness[float(length), int(gain)][float(heavy)] = 1.0 / compliance
         said = ", ".join(f.reason.value for f in result.findings)
-        numbers = " | ".join(f"{1e3 * x:.1f}" for x in every[-1])
-        print(gain, length, heavy, numbers, f"{result.outcome.value} {said}", sep=" | ", flush=True)
-    total = " | ".join(f"{1e3 * x:.1f}" for x in np.sqrt(np.mean(np.square(every), axis=0)))
-    print("all |  | ", total, sep=" | ")
-    print("kp | arm [m] | found masses [kg] (error)")
+        numbers = (f"{1e3 * x:.1f}" for x in every[-1])
+        print_row(gain, length, heavy, *numbers, f"{result.outcome.value} {said}")
+    total = np.sqrt(np.mean(np.square(every), axis=0))
+    print_row("all", "", "", *(f"{1e3 * x:.1f}" for x in total), "")
+    print()
+    print_head("kp", "arm [m]", "found masses [kg] (error)")
     for (length, gain), found in stiffness.items():
         least = min(found)
         cells = [
             f"{m:.3f}: {m * found[least] / k:.3f} ({100 * (found[least] / k - 1):+.0f} %)"
             for m, k in sorted(found.items())
         ]
-        print(gain, length, ", ".join(cells), sep=" | ")
+        print_row(gain, length, ", ".join(cells))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

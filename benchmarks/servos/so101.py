@@ -11,7 +11,6 @@ The simplest servo is of first order, with stiction, gravity and delay, fitted j
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from sysid_core.export import write_mjcf
 from sysid_core.robot import load_robot
@@ -40,6 +40,7 @@ from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import BASE, joint_motions
 from sysid_core.servos.model import TERMS, body_tree
 from sysid_core.servos.recording import match_joints
+from sysid_studies.table import print_head, print_row
 
 FOUR = ("chirp_sweep", "friction_gravity", "multisine", "step_response")
 TWO = ("pick_place", "random_waypoints")
@@ -71,23 +72,22 @@ def surrounded(model: ServoModel) -> ServoModel:
     return replace(model, servos=tuple(servos), ground=Ground(TABLE, Surface.of_robot(ROBOT)))
 
 
-def errors(items: Sequence[Replay]) -> str:
+def errors(items: Sequence[Replay]) -> tuple[str, str]:
     """Return the error over all motions and that of the median motion, as two cells."""
     of = [item.rms[:5] for item in items]
     every = overall(of, [item.recording.duration for item in items])
-    return f"{1e3 * every:.1f} | {1e3 * np.median(np.sqrt(np.mean(np.square(of), axis=1))):.1f}"
+    median = np.median(np.sqrt(np.mean(np.square(of), axis=1)))
+    return f"{1e3 * every:.1f}", f"{1e3 * median:.1f}"
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Print the errors by fitted motions, then by surroundings for the first of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    path = parser.parse_args().data / "so101_sage" / "motions.npz"
+    path = data / "so101_sage" / "motions.npz"
     motions = [match_joints(r, ROBOT) for r in read_recordings([path])]
-    print(
-        "| fitted | others | all | median motion | simplest servo, all | median motion | CPU [s] |"
+    print_head(
+        *("fitted", "others", "all", "median motion"),
+        *("simplest servo, all", "median motion", "CPU [s]"),
     )
-    print("|---|---|---|---|---|---|---|")
     models = []
     for what, names, every, first in (
         ("four excitation motions", FOUR, 1, 0),
@@ -101,9 +101,10 @@ def main() -> None:
         start = time.process_time()
         models.append(identify_servos(fitted, ROBOT).model)
         cpu = time.process_time() - start
-        cells = (errors(replay(model, others)) for model in (models[-1], simplest(fitted)))
-        print(f"| {what} | {len(others)} |", *(f"{x} |" for x in cells), f"{cpu:.0f} |", flush=True)
-    print("\n| others of the four motions | share | RMS | with table and stop |\n|---|---|---|---|")
+        ours, theirs = (errors(replay(model, others)) for model in (models[-1], simplest(fitted)))
+        print_row(what, len(others), *ours, *theirs, f"{cpu:.0f}")
+    print()
+    print_head("others of the four motions", "share", "RMS", "with table and stop")
     others = [r for r in motions if r.name not in FOUR]
     without, told = replay(models[0], others), replay(surrounded(models[0]), others)
     seconds = [r.duration for r in others]
@@ -119,9 +120,9 @@ def main() -> None:
         of = [seconds[k] for k in which]
         e, beside = (overall([x[k].rms[:5] for k in which], of) for x in (without, told))
         share = e**2 * sum(of) / total
-        print(f"| {len(which)}, {what} | {share:.0%} | {1e3 * e:.1f} | {1e3 * beside:.1f} |")
-    print("\n| motion | command to ours | MuJoCo to ours | ours to real | MuJoCo to real |")
-    print("|---|---|---|---|---|")
+        print_row(f"{len(which)}, {what}", f"{share:.0%}", f"{1e3 * e:.1f}", f"{1e3 * beside:.1f}")
+    print()
+    print_head("motion", "command to ours", "MuJoCo to ours", "ours to real", "MuJoCo to real")
     shown = [item for item in without if item.recording.name in free]
     with tempfile.TemporaryDirectory() as folder:
         path = write_mjcf(Path(folder) / "arm.xml", servo_mjcf(models[0]).text)
@@ -129,9 +130,8 @@ def main() -> None:
     for ours, theirs in zip(shown, simulated, strict=True):
         apart = Replay(replace(ours.recording, q=ours.q), theirs.q)
         columns = (apart.command_rms, apart.rms, ours.rms, theirs.rms)
-        numbers = " | ".join(f"{1e3 * overall([x], [1.0]):.1f}" for x in columns)
-        print(f"| {ours.recording.name} | {numbers} |")
+        print_row(ours.recording.name, *(f"{1e3 * overall([x], [1.0]):.1f}" for x in columns))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

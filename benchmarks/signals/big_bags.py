@@ -5,25 +5,25 @@ gigabytes.
 The bag has the format of `ros2 bag record` (chunks of 1 MiB): positions, velocities and efforts of
 7 joints and a wrench at 500 Hz each, with a marked payload motion of 1 min in the middle. Each
 command runs in its own process, whose peak memory `resource.getrusage` gives. Usage: source
-scripts/env.sh; python benchmarks/signals/big_bags.py [gigabytes] [folder]
+scripts/env.sh; python benchmarks/signals/big_bags.py [GIGABYTES] [FOLDER]
 """
 
 from __future__ import annotations
 
-import resource
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals.bags import BagWriter, build_typestore
+from sysid_studies.table import print_head, print_row
 
 JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 PERIOD_NS, T0 = 2_000_000, 1_700_000_000_000_000_000
@@ -130,9 +130,12 @@ def measured(*command: str) -> tuple[float, float, float, int]:
     return float(memory), float(cpu), time.monotonic() - begin, int(status)
 
 
-def main() -> None:
-    gigabytes = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
-    with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
+def main(
+    gigabytes: Annotated[float, typer.Argument()] = 2.0,
+    scratch: Annotated[Path | None, typer.Argument(metavar="FOLDER")] = None,
+) -> None:
+    """Write the bag and print a row for each command."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
         bag, out = Path(folder) / "bag", str(Path(folder) / "out")
         seconds = generate(bag, gigabytes)
         size = sum(file.stat().st_size for file in bag.iterdir()) / 1e9
@@ -143,17 +146,12 @@ def main() -> None:
             "identify": ["identify", str(bag), "--robot", "xarm7", "--out", out],
             "payload": ["payload", str(bag), "--sensor-frame", "link7", "--out", out],
         }
-        table = Table(title=f"{size:.2f} GB, {seconds / 60.0:.0f} min at 500 Hz", box=None)
-        for column in ("command", "peak MB", "CPU s", "wall s", "CPU s per GB", "exit status"):
-            table.add_column(column, justify="right" if column != "command" else "left")
+        print(f"{size:.2f} GB, {seconds / 60.0:.0f} min at 500 Hz:\n")
+        print_head("command", "peak MB", "CPU s", "wall s", "CPU s per GB", "exit status")
         for name, command in commands.items():
             memory, cpu, wall, status = measured(*sysid, *command)
-            table.add_row(
-                name, f"{memory:.0f}", f"{cpu:.0f}", f"{wall:.0f}", f"{cpu / size:.0f}", str(status)
-            )
-    Console().print(table)
-    print(f"This process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB.")
+            print_row(name, *(f"{x:.0f}" for x in (memory, cpu, wall, cpu / size)), status)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)
