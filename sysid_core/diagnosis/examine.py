@@ -11,6 +11,7 @@ import numpy as np
 from sysid_core.diagnosis.evidence import left_out
 from sysid_core.diagnosis.explain import (
     SURE,
+    USABLE,
     Explanation,
     explanations,
     is_decided,
@@ -31,8 +32,6 @@ FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 _FACTORS = (Fault.MASSES, Fault.EFFORT_UNIT)  # of all torques: no motion tells one from the other
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
-# What leaves a usable result although it is in doubt.
-_USABLE = (*_AS_DECLARED, *_WARNINGS)
 
 
 @dataclass(frozen=True)
@@ -111,13 +110,13 @@ class Examination:
         declared = self.declared
         alike = [e for e in self.ranked if e.probability > 1.0 - SURE]
         # Data are accepted by the odds by which a fault is named.
-        doubted = any(e.hypothesis.kind not in _USABLE for e in alike) and not refused
+        doubted = any(e.hypothesis.kind not in USABLE for e in alike) and not refused
         if doubted or declared < 0.5:
             say = Reason.warning
             unlikely = declared < 1.0 - SURE
-            if unlikely and probability(self.ranked, *_USABLE) < 0.5:
+            if unlikely and probability(self.ranked, *USABLE) < 0.5:
                 # Right up to a factor is not judged without a known load.
-                if probability(self.ranked, *_USABLE, Fault.EFFORT_UNIT) > 0.5:
+                if probability(self.ranked, *USABLE, Fault.EFFORT_UNIT) > 0.5:
                     say = Reason.missing
                 else:  # what doesn't mend the data isn't their fault, or not alone
                     say = Reason.failure

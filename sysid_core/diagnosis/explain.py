@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -24,7 +25,9 @@ from sysid_core.diagnosis.hypotheses import (
     mass_fault,
     other_conventions,
     other_gravity,
+    reversed_positions,
     scale_fault,
+    sign_fault,
     zero_angle,
 )
 from sysid_core.diagnosis.samples import Samples
@@ -39,6 +42,8 @@ _FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly
 # Share of limits of the description that correct recordings exceed, and half as many by twice the limit: of the
 # position, velocity and effort limits of eleven arms one, by Laplace's rule of succession.
 _BEYOND = 2.0 / 35.0
+# What identification itself mends, or leaves a usable result although it is in doubt.
+USABLE = (Fault.NONE, Fault.LAG, Fault.TOOL, Fault.MASSES)
 _SIZED = ("gain", "zero-angle", "stamps")
 _Judged = tuple[float, Hypothesis, Evidence]  # log of the probability, up to a constant
 
@@ -100,16 +105,18 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         return entry[0]
 
     scores = [judge(hypothesis) for hypothesis in finalists]
-    if sized := [k for k, h in enumerate(finalists) if h.code in _SIZED]:
-        likeliest = finalists[max(sized, key=scores.__getitem__)]  # few samples told its size
-        of_cause.pop(likeliest.cause, None)
-        judge(_refined(samples, likeliest, lambda h: _log(_evidence(samples, h, motion))))
-    for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
-        some = [k for k, h in enumerate(finalists) if h.kind in (Fault.NONE, *kinds)]
-        likeliest = finalists[max(some, key=scores.__getitem__)]
-        if likeliest.kind is not Fault.NONE:
-            for hypothesis in _other_conventions(sift, likeliest):
-                judge(hypothesis)
+
+    def likeliest(*kinds: Fault) -> Hypothesis:
+        some = [k for k, h in enumerate(finalists) if h.kind in kinds]
+        return finalists[max(some, key=scores.__getitem__)]
+
+    if any(h.code in _SIZED for h in finalists):
+        sized = likeliest(*(h.kind for h in finalists if h.code in _SIZED))
+        of_cause.pop(sized.cause, None)  # few samples told its size
+        judge(_refined(samples, sized, lambda h: _log(_evidence(samples, h, motion))))
+    if likeliest(*Fault).kind not in USABLE:
+        for hypothesis in _composed_faults(sift, likeliest):
+            judge(hypothesis)
     judged = [_merged(entries) for entries in of_cause.values()]
     worth = np.array([log for log, _, _ in judged])
     likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
@@ -160,22 +167,51 @@ def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis
     return score + more, replace(best, share=best.share * float(np.exp(more)))
 
 
-def _other_conventions(sift: _Sift, first: Hypothesis) -> Iterator[Hypothesis]:
-    """Hypotheses that the recording is of another robot. Starting with one joint whose convention
-    differs, or with masses that all differ by one factor, further joints are added one by one, each
-    with the convention that explains the torques best.
+def _composed_faults(sift: _Sift, likeliest: Callable[..., Hypothesis]) -> Iterator[Hypothesis]:
+    """Hypotheses of several faults: positions of several joints reversed, and other robots, whose
+    joints have other conventions, possibly with masses that all differ by one factor.
     """
-    samples, faults = sift.samples, [first]
-    joints = set(np.flatnonzero(samples.used).tolist()) - {first.joint}
-    while joints:
-        rest = _Sift(other_conventions(samples, faults).mend(samples))
-        options = [h for joint in joints for h in conventions(samples, joint)]
+    samples = sift.samples
+    joints = [int(j) for j in np.flatnonzero(samples.used)]
+    names = samples.model.joint_names
+    signs = [
+        sign_fault(names, some, Fault.POSITION_SIGN)
+        for some in chain(combinations(joints, 1), combinations(joints, 2))
+    ]
+    yield from _composed(sift, [], signs, reversed_positions)
+    other = [h for joint in joints for h in conventions(samples, joint)]
+    for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
+        first = likeliest(Fault.NONE, *kinds)
+        if first.kind is not Fault.NONE:
+            yield from _composed(sift, [first], other, other_conventions)
+
+
+def _composed(
+    sift: _Sift,
+    faults: list[Hypothesis],
+    options: Sequence[Hypothesis],
+    whole: Callable[[Samples, Sequence[Hypothesis]], Hypothesis],
+) -> Iterator[Hypothesis]:
+    """Hypotheses of more and more faults: the option that explains the torques best is added, and
+    faults that were found in its place are dropped, as long as that explains more.
+    """
+    samples = sift.samples
+    worth = sift.log(whole(samples, faults) if faults else AS_DECLARED)
+    while len(faults) < samples.q.shape[1]:
+        rest = _Sift(whole(samples, faults).mend(samples) if faults else samples)
         best = rest.refined(max(options, key=rest.log))
-        if rest.log(best) - rest.log(AS_DECLARED) < np.log(len(options)):
+        more = [*faults, best]
+        for fault in faults:
+            fewer = [other for other in more if other is not fault]
+            if sift.log(whole(samples, fewer)) > sift.log(whole(samples, more)) - np.log(
+                len(options)
+            ):
+                more = fewer
+        log = sift.log(whole(samples, more))
+        if log - worth < np.log(len(options)):
             return
-        faults.append(best)
-        joints -= {best.joint}
-        yield other_conventions(samples, faults)
+        faults, worth = more, log
+        yield whole(samples, faults)
 
 
 def _merged(sizes: Sequence[_Judged]) -> _Judged:

@@ -6,7 +6,7 @@ prior odds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
@@ -140,8 +140,15 @@ class Hypothesis:
         """Name of the fault without its size; hypotheses that differ only in size share it."""
         if self.kind is Fault.EFFORT_UNIT:
             return "effort-scale", ""
-        joint = self.data.get("joint", self.data.get("joints", ""))
-        return self.code, f"{joint}{self.data.get('hold', '')}"
+        if self.kind is Fault.OTHER_ROBOT:
+            return self.code, ""
+        return self.code, f"{self.joints}{self.data.get('hold', '')}"
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints that the fault concerns; empty: none in particular."""
+        one = self.data.get("joint")
+        return (str(one),) if one else tuple(map(str, self.data.get("joints", ())))  # type: ignore[call-overload]
 
 
 AS_DECLARED = Hypothesis(Fault.NONE, "")
@@ -200,43 +207,40 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
 
 
 def _signs(samples: Samples, names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
-    n = len(names)
-    flip = np.ones(n)
-
-    def effort(sign: Array) -> Callable[[Samples], Samples]:
-        return lambda s: s.with_torques(lambda x: x * sign)
-
-    def motion(sign: Array) -> Callable[[Samples], Samples]:
-        return lambda s: replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign)
-
-    yield Hypothesis(Fault.EFFORT_SIGN, "effort-signs", {"joints": list(names)}, effort(-flip))
-    signs = matched_signs(samples)
-    joints = [names[j] for j in np.flatnonzero(signs < 0.0)]
-    if 1 < len(joints) < n:  # any number of joints is as likely
-        share, data = 1.0 / (n * comb(n, len(joints))), {"joints": joints}
-        yield Hypothesis(Fault.EFFORT_SIGN, "effort-signs", data, effort(signs), share=share)
+    yield sign_fault(names, range(len(names)), Fault.EFFORT_SIGN)
+    reversed_efforts = np.flatnonzero(matched_signs(samples) < 0.0)
+    if 1 < len(reversed_efforts) < len(names):
+        yield sign_fault(names, reversed_efforts, Fault.EFFORT_SIGN)
     for j in used:
-        one = flip.copy()
-        one[j] = -1.0
-        data = {"joint": names[j]}
-        yield Hypothesis(Fault.EFFORT_SIGN, "effort-sign", data, effort(one))
-        yield Hypothesis(Fault.POSITION_SIGN, "position-sign", data, motion(one))
+        yield sign_fault(names, (j,), Fault.EFFORT_SIGN)
+        yield sign_fault(names, (j,), Fault.POSITION_SIGN)
 
 
-def joint_sign(names: tuple[str, ...], joint: int) -> Hypothesis:
-    """Return the hypothesis that position and effort of a joint have the wrong sign."""
-    sign = np.where(np.arange(len(names)) == joint, -1.0, 1.0)
+def sign_fault(names: tuple[str, ...], joints: Iterable[int], kind: Fault) -> Hypothesis:
+    """Return the hypothesis that the efforts, the positions or (kind `JOINT_SIGN`) both have the
+    wrong sign at these joints; any number of several joints is as likely.
+    """
+    n, some = len(names), [int(j) for j in joints]
+    k, sign = len(some), np.ones(n)
+    sign[some] = -1.0
 
     def mend(s: Samples) -> Samples:
-        return replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign).with_torques(lambda x: x * sign)
+        if kind is not Fault.EFFORT_SIGN:
+            s = replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign)
+        return s if kind is Fault.POSITION_SIGN else s.with_torques(lambda x: x * sign)
 
-    return Hypothesis(Fault.JOINT_SIGN, "joint-sign", {"joint": names[joint]}, mend, joint)
+    code = kind.value.replace(" ", "-")
+    if k == 1:
+        return Hypothesis(kind, code, {"joint": names[some[0]]}, mend, some[0])
+    share = 1.0 / (n * comb(n, k)) if k < n else 1.0
+    return Hypothesis(kind, code + "s", {"joints": [names[j] for j in some]}, mend, share=share)
 
 
 def conventions(samples: Samples, joint: int) -> list[Hypothesis]:
     """Return the hypotheses that a joint has another zero or direction than in the URDF."""
     names = samples.model.joint_names
-    return [joint_sign(names, joint), *(zero_angle(names, joint, float(x)) for x in _ANGLES)]
+    reverse = sign_fault(names, (joint,), Fault.JOINT_SIGN)
+    return [reverse, *(zero_angle(names, joint, float(x)) for x in _ANGLES)]
 
 
 def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:
@@ -244,15 +248,29 @@ def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothe
     several joints, and possibly all masses, differ from the description by these faults. Any number
     of joints, all conventions and all factors of the masses are equally likely.
     """
-    n, k = samples.q.shape[1], sum(fault.joint is not None for fault in faults)
-    share = 1.0 / (n * comb(n, k) * (len(_ANGLES) + 1) ** k * (len(_FACTORS) + 1))
+    names, n = samples.model.joint_names, samples.q.shape[1]
+    changes = [fault for fault in faults if fault.joint is not None]
+    joints = sorted({fault.joint for fault in changes if fault.joint is not None})
+    share = 1.0 / (n * comb(n, len(joints)))
+    share /= (len(_ANGLES) + 1) ** len(changes) * (len(_FACTORS) + 1)
 
     def mend(s: Samples) -> Samples:
         for fault in faults:
             s = fault.mend(s)
         return s
 
-    return Hypothesis(Fault.OTHER_ROBOT, "other-robot", mend=mend, share=share)
+    data = {"joints": [names[j] for j in joints]}
+    return Hypothesis(Fault.OTHER_ROBOT, "other-robot", data, mend, share=share)
+
+
+def reversed_positions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:
+    """Return the hypothesis that the positions of all joints of these faults are reversed; a joint
+    that two of them reverse is not.
+    """
+    names = samples.model.joint_names
+    times = Counter(str(name) for fault in faults for name in fault.joints)
+    joints = [j for j, name in enumerate(names) if times[name] % 2]
+    return sign_fault(names, joints, Fault.POSITION_SIGN) if joints else AS_DECLARED
 
 
 def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:

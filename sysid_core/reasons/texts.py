@@ -85,6 +85,13 @@ TEXTS: Mapping[str, Text] = {
         "Negate the drive gain of '{joint}' in the column map.",
         _SIGN,
     ),
+    "position-signs": Text(
+        "Signs of several positions",
+        "The signs of the positions of {joints} are reversed relative to the joint axes in the URDF."
+        + _EVIDENCE,
+        "Reverse the axes of {joints} in the URDF, or negate the position and velocity columns of these joints.",
+        _SIGN,
+    ),
     "position-sign": Text(
         "Sign of a position",
         "The sign of the position of '{joint}' is reversed relative to the joint axis in the URDF."
@@ -175,7 +182,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "other-robot": Text(
         "Another robot",
-        "The torques depend on the motion, but this URDF cannot explain them with any masses, and no single error of the data explains the difference."
+        "The torques depend on the motion, but this URDF explains them only if the zeros or directions of {joints} differ from it."
         + _EVIDENCE,
         "Use the URDF of the recorded robot. Check the link lengths, and the axes, zero angles and order of the joints.",
         "The model explains the efforts better if several joints have other zero angles or directions than in the URDF.",

@@ -172,6 +172,16 @@ def test_wrong_signs_of_several_efforts_are_one_fault(model, run):
     assert "of shoulder_lift_joint, elbow_joint, wrist_1_joint are reversed" in found.text
 
 
+@pytest.mark.parametrize("joints", [(1, 2), (1, 2, 3)])
+def test_reversed_positions_of_several_joints_are_one_fault(model, run, joints):
+    """One of them alone is never the most probable step, so that pairs are tried."""
+    sign = np.where(np.isin(np.arange(4), joints), -1.0, 1.0)
+    flipped = changed(run, q=run.joints.q * sign, v=run.joints.v * sign)
+    (found,) = judged(model, flipped).failures
+    assert found.code == "position-signs"
+    assert found.data["joints"] == tuple(model.joint_names[j] for j in joints)
+
+
 def test_a_fault_found_in_place_of_another_is_dropped(model, run):
     """With masses that are ten times too small, wrong signs look like an even larger wrong factor,
     as long as that is not found out.
