@@ -30,7 +30,8 @@ def margins(snapshot: Snapshot) -> str:
     first.
     """
     motion = _values(snapshot, "trajectory_executor: motion")
-    shares = {k: float(v) for k, v in motion.items() if k != "state"}
+    others = ("state", "fault", "goal_lateness_s")
+    shares = {k: float(v) for k, v in motion.items() if k not in others}
     fullest = sorted(shares, key=lambda kind: -shares[kind])
     listed = ", ".join(f"{kind} {shares[kind]:.0%}" for kind in fullest)
     return f"of the limits: {listed}" if listed else ""

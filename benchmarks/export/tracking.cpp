@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The torque controller's law on the simulated robot of ros2_control, both as they are built there.
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ extern "C" int track(
     TorqueLawOptions options;
     options.bandwidth = bandwidth;
     options.effort.assign(limits, limits + n);
+    options.velocity.assign(n, HUGE_VAL);  // the reference begins at rest on the robot
     options.change.assign(n, 5.0);
     TorqueLaw law(model, options);
     robot.reset(reference);

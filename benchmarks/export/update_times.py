@@ -59,7 +59,11 @@ def main(out: Path, source: Path, cycles: int = 20000) -> None:
             "deviation": 1.0,
             "limits": {key: [value] * n for key, value in limits.items()},
         },
-        "torque_controller": {"model_library": str(library), "effort_limit": [1e4] * n},
+        "torque_controller": {
+            "model_library": str(library),
+            "effort_limit": [1e4] * n,
+            "velocity_limit": [10.0] * n,
+        },
         "joint_trajectory_controller": {
             "joints": joints,
             "command_interfaces": ["position"],

@@ -46,6 +46,8 @@ public:
     auto_declare<std::vector<double>>("payload_position", {0.0, 0.0, 0.0});
     auto_declare<std::vector<double>>("payload_rotation", {1, 0, 0, 0, 1, 0, 0, 0, 1});
     auto_declare<std::vector<double>>("effort_limit", {});
+    auto_declare<std::vector<double>>("velocity_limit", {});
+    auto_declare<double>("payload_age", 60.0);
     auto_declare<double>("bandwidth", 10.0);
     auto_declare<double>("feedback_limit", 50.0);
     auto_declare<double>("damping", 0.0);
@@ -81,19 +83,24 @@ public:
     options.feedback_limit = node->get_parameter("feedback_limit").as_double();
     options.damping = node->get_parameter("damping").as_double();
     options.effort = node->get_parameter("effort_limit").as_double_array();
+    options.velocity = node->get_parameter("velocity_limit").as_double_array();
+    payload_age_ = node->get_parameter("payload_age").as_double();
     const double change = node->get_parameter("torque_change").as_double();
     options.change.assign(n, change);
     gravity_factor_ = node->get_parameter("gravity_factor").as_double();
     const auto positive = [](double x) { return std::isfinite(x) && x > 0.0; };
-    const bool efforts = options.effort.size() == n &&
-                         std::all_of(options.effort.begin(), options.effort.end(), positive);
+    const auto each = [&](const std::vector<double> & limits) {
+      return limits.size() == n && std::all_of(limits.begin(), limits.end(), positive);
+    };
     if (
-      !efforts || !positive(change) || !positive(options.bandwidth) ||
-      !positive(options.feedback_limit) || !(options.damping >= 0.0) || !(gravity_factor_ > 1.0)) {
+      !each(options.effort) || !each(options.velocity) || !positive(change) ||
+      !positive(options.bandwidth) || !positive(options.feedback_limit) || !positive(payload_age_) ||
+      !(options.damping >= 0.0) || !(gravity_factor_ > 1.0)) {
       RCLCPP_ERROR(
         node->get_logger(),
-        "effort_limit needs %zu positive values; torque_change, bandwidth and feedback_limit must be"
-        " positive, damping not negative, gravity_factor above 1.", n);
+        "effort_limit and velocity_limit need %zu positive values each; torque_change, bandwidth,"
+        " feedback_limit and payload_age must be positive, damping not negative, gravity_factor above 1.",
+        n);
       return CallbackReturn::ERROR;
     }
     if (!place_payload()) {
@@ -118,6 +125,9 @@ public:
     use_payload_ = node->create_service<Trigger>(
       "~/use_payload",
       [this](const Trigger::Request::SharedPtr, Trigger::Response::SharedPtr answer) {
+        if (offered_payload_ && !is_recent(weighed_at_)) {
+          offered_payload_.reset();
+        }
         use(*answer, offered_payload_, payload_, "payload");
       });
     return CallbackReturn::SUCCESS;
@@ -297,16 +307,29 @@ private:
     const InertialParameters pi = inertial_parameters_in(
       I.m, com.data(), about.data(), payload_rotation_.data(), payload_position_.data());
     const bool known = message.state >= PayloadEstimate::COM_KNOWN;
-    if (!payload_row_ || !known || !is_physically_consistent(pi.data())) {
+    const bool recent = is_recent(message.header.stamp);
+    if (!payload_row_ || !known || !recent || !is_physically_consistent(pi.data())) {
       RCLCPP_WARN(
         get_node()->get_logger(), "The payload is refused: %s.",
         !payload_row_ ? "payload_body is not set"
         : !known      ? "its centre of mass is not known yet"
+        : !recent     ? "its stamp is older than payload_age, or in the future"
                       : "it is physically inconsistent");
       return;
     }
     offered_payload_ = pi;
+    weighed_at_ = message.header.stamp;
     RCLCPP_INFO(get_node()->get_logger(), "The payload is accepted: ~/use_payload applies it.");
+  }
+
+  /// True if a payload's stamp is neither older than `payload_age` nor in the future: the robot may hold
+  /// another object by now. Clocks may differ by as much as in `sysid_core.clock_gate`.
+  bool is_recent(const rclcpp::Time & stamp) const
+  {
+    constexpr double kAhead = 0.05;  // [s]
+    const rclcpp::Time now(get_node()->now().nanoseconds(), stamp.get_clock_type());
+    const double age = (now - stamp).seconds();
+    return -kAhead <= age && age <= payload_age_;
   }
 
   template <typename T>
@@ -332,7 +355,8 @@ private:
   Mailbox<std::vector<double>> mailbox_;
   std::vector<double> base_, q_, v_, tau_;
   InertialParameters payload_{};
-  double gravity_factor_ = 0.0;
+  double gravity_factor_ = 0.0, payload_age_ = 0.0;
+  rclcpp::Time weighed_at_;
   std::optional<std::vector<double>> offered_;
   std::optional<InertialParameters> offered_payload_;
   std::optional<std::size_t> payload_row_;

@@ -52,7 +52,8 @@ class ExecutorSettings:
             further goal before it brakes [s]; zero: commands are streamed.
         resend: Interval between two goals [s].
         stop_lead: Minimum time before a goal that stops the robot because of an exceeded limit
-            begins to brake [s].
+            begins to brake [s]. If such a goal is later than this, and later than all goals before
+            it, the command has a step.
         clocked: True if the controller reports its progress, so that no topic with speed scaling is
             needed.
         guarded: True if a motion guard receives the whole motion, and brakes along its path by
@@ -68,7 +69,7 @@ class ExecutorSettings:
     settle_timeout: float = 10.0
     horizon: float = 0.0
     resend: float = 0.2
-    stop_lead: float = 0.05
+    stop_lead: float = 0.5
     clocked: bool = False
     guarded: bool = False
 

@@ -26,12 +26,14 @@ torque_controller:
     model_prefix: {name}
     urdf_hash: {urdf_hash}
     {efforts}
+    {speeds}
     # bandwidth: 10.0       # of the feedback [rad/s]
-    # feedback_limit: 50.0  # largest acceleration commanded by the feedback [rad/s^2]
+    # feedback_limit: 50.0  # largest acceleration due to the tracking error [rad/s^2]
     # damping: 0.0          # while there is no reference [N m s/rad]
     # torque_change: 5.0    # largest rate of torque change after new parameters [N m/s]
     # gravity_factor: 3.0   # largest accepted ratio of new to exported gravity torques
     # payload_body: {last}
+    # payload_age: 60.0     # largest age of a payload when it is applied [s]
     # payload_position: [0.0, 0.0, 0.0]  # origin of the sensor frame in payload_body [m]
     # payload_rotation: [1, 0, 0, 0, 1, 0, 0, 0, 1]  # of the sensor frame, by rows
 motion_guard:
@@ -66,6 +68,7 @@ def controllers_of(robot: Projection, name: str, folder: Path) -> str:
         library=_quoted(str(folder.resolve() / f"lib{name}.so")),
         urdf_hash=_quoted(model.urdf_hash),
         efforts=_limits(model, "effort_limit", model.effort_limits),
+        speeds=_limits(model, "velocity_limit", model.velocity_limits),
         last=model.body_names[-1],
         joints=_quoted(list(model.joint_names)),
         lower=_row(lower),

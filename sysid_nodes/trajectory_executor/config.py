@@ -127,9 +127,9 @@ class TrajectoryExecutorConfig:
         live=True,
     )
     stop_lead_s: float = parameter(
-        0.05,
+        0.5,
         "Minimum time by which a goal that stops the robot because of an exceeded limit is sent before it begins to brake [s]; only for controllers that receive whole trajectories."
-        "",
+        " A smaller value stops the robot earlier, but the command has a step if the goal is later than this.",
         minimum=0.0,
         maximum=1.0,
         live=True,

@@ -138,7 +138,9 @@ class TrajectoryExecutorNode(ManagedNode):
         now = time.monotonic()
         if new or now - self._reported >= _REPORT_S:
             self._reported = now
-            self._report(state_of(core, command), new, command.fault, **core.monitor.used)
+            late = round(core.lateness, 3)
+            used = core.monitor.used
+            self._report(state_of(core, command), new, command.fault, goal_lateness_s=late, **used)
 
     def _report(
         self, state: ExecutorStateMessage, new: bool, fault: Fault | None, **used: float

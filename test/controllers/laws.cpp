@@ -102,9 +102,10 @@ long law(
   try {
     const ExportedModel model(library);
     const std::size_t n = model.joint_names().size();
+    const auto each = [n](double limit) { return std::vector<double>(n, limit); };
     TorqueLaw law(
-      model, {options[0], options[1], options[2], std::vector<double>(n, options[3]),
-              std::vector<double>(n, options[4])});
+      model, {options[0], options[1], options[2], each(options[3]), each(options[4]),
+              each(options[5])});
     const long before = allocations;
     for (int i = 0; i < m; ++i) {
       if (i == at) law.go_to(parameters);

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from scipy.interpolate import BPoly
 from two_joint_arm import URDF
@@ -221,8 +222,6 @@ def test_bodies_that_cannot_exist_are_seen_as_in_the_core(laws, rng):
 
 
 def test_a_body_in_another_frame_is_pinocchios(laws, rng):
-    import pinocchio as pin
-
     for _ in range(20):
         body = pin.Inertia.Random()
         M = pin.SE3.Random()
@@ -261,13 +260,24 @@ def swing(m=2000, n=2):
     return np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)
 
 
-def torques(laws, library, mode=1, at=-1, parameters=None, measured=None, options=(), m=2000):
-    q, v, a = swing(m)
-    n = q.shape[1]
+def torques(
+    laws,
+    library,
+    mode=1,
+    at=-1,
+    parameters=None,
+    measured=None,
+    options=(),
+    m=2000,
+    reference=None,
+):
+    q, v, a = swing(m) if reference is None else reference
+    m, n = q.shape
     row = np.stack([q, v, a], axis=1)
     now = row[:, :2] if measured is None else measured
     out, text, us = np.empty((m, n + 2)), ctypes.create_string_buffer(200), np.empty(m)
     values = {"bandwidth": 10.0, "feedback": 50.0, "damping": 0.5, "change": 20.0, "effort": 1e3}
+    values["velocity"] = 1e3
     allocated = laws.law(
         *(
             str(library).encode(),
@@ -298,7 +308,41 @@ def test_tracking_errors_ask_for_bounded_accelerations(laws, robot):
     error = 2 * 10.0 * -0.02 + 10.0**2 * 0.01
     assert tau == pytest.approx(ours.torques(q - 0.01, v, a + error), abs=1e-9)
     _, tau, *_ = torques(laws, library, measured=np.stack([q - 5.0, v], axis=1))
-    assert tau == pytest.approx(ours.torques(q - 5.0, v, a + 50.0), abs=1e-9)
+    most = 50.0 + np.maximum(a, 0.0)  # a deceleration of the reference may be cancelled as well
+    assert tau == pytest.approx(ours.torques(q - 5.0, v, most), abs=1e-9)
+
+
+def test_the_feedback_is_that_of_the_python_controller(laws, robot, rng):
+    """`2 w (clip(v_d + w e / 2) - v)`, and as much more as cancels the acceleration of the reference."""
+    ours, library = robot
+    q, v, a = swing()
+    now = np.stack([q + rng.normal(0, 0.5, q.shape), v + rng.normal(0, 2.0, q.shape)], axis=1)
+    _, tau, *_ = torques(laws, library, measured=now, options={"velocity": 1.5})
+    speed = np.clip(v + 5.0 * (q - now[:, 0]), -1.5, 1.5)
+    low, high = -50.0 - np.maximum(a, 0.0), 50.0 - np.minimum(a, 0.0)
+    feedback = np.clip(20.0 * (speed - now[:, 1]), low, high)
+    assert 0.1 < np.mean(np.abs(feedback) >= 50.0) < 0.9
+    assert tau == pytest.approx(ours.torques(now[:, 0], v, a + feedback), abs=1e-9)
+
+
+def test_a_reference_that_creeps_at_zero_velocity_drives_no_joint_beyond_its_limit(laws, robot):
+    """A linear feedback with a limited acceleration reached several times the limit."""
+    ours, library = robot
+    tree, data, fastest = ours.model.pin_model, ours.model.pin_model.createData(), 1.5
+    q, v, speeds = np.zeros(2), np.zeros(2), []
+    for k in range(1000):
+        reference = np.stack([q[None] + 0.049 * min(k, 20), np.zeros((1, 2)), np.zeros((1, 2))])
+        tau = torques(
+            laws,
+            library,
+            measured=np.stack([q, v])[None],
+            options={"velocity": fastest},
+            reference=reference,
+        )[1][0]
+        v = v + DT * pin.aba(tree, data, q, v, tau)
+        q = q + DT * v
+        speeds.append(np.abs(v).max())
+    assert 0.9 * fastest < max(speeds) <= 1.05 * fastest
 
 
 def test_without_a_reference_gravity_is_held_and_motion_damped(laws, robot):

@@ -24,7 +24,8 @@ struct TorqueLawOptions
 {
   /// Bandwidth of the tracking error [rad/s].
   double bandwidth = 10.0;
-  /// Largest feedback acceleration [rad/s^2].
+  /// Largest acceleration due to the tracking error, beyond the one that cancels the acceleration of the
+  /// reference [rad/s^2].
   double feedback_limit = 50.0;
   /// Damping of the joints without a reference [N m s/rad].
   double damping = 0.0;
@@ -32,12 +33,16 @@ struct TorqueLawOptions
   std::vector<double> change;
   /// Largest torques (n) [N m].
   std::vector<double> effort;
+  /// Speeds beyond which the feedback accelerates no joint (n) [rad/s].
+  std::vector<double> velocity;
 };
 
 /// Torques from the identified model: computed torque with a reference, otherwise gravity compensation.
 ///
 /// `tau = M(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + C(q, v_d) v_d + g(q) + friction(v_d)`. Friction is
 /// computed for the desired velocity, since the sign of the measured velocity is noise near standstill.
+/// The feedback is that of `sysid_core.control.TorqueController`: it is limited, and drives no joint faster
+/// than its velocity limit, whatever the reference does.
 /// New parameters are blended in: the torques are a weighted mean of both sets, and the weight of the
 /// new set grows as fast as `change` permits at the present state of the robot. A weighted mean of
 /// physically consistent parameters is physically consistent. `update` does not allocate, lock or throw.
@@ -117,12 +122,12 @@ private:
       }
       return;
     }
-    const double w = options_.bandwidth;
+    const double w = options_.bandwidth, most = options_.feedback_limit;
     for (std::size_t j = 0; j < n_; ++j) {
-      const double feedback =
-        2.0 * w * (reference->v[j] - v[j]) + w * w * (reference->q[j] - q[j]);
-      a_[j] = reference->a[j] +
-              std::clamp(feedback, -options_.feedback_limit, options_.feedback_limit);
+      const double fastest = options_.velocity[j], a = reference->a[j];
+      const double wanted = reference->v[j] + 0.5 * w * (reference->q[j] - q[j]);
+      const double feedback = 2.0 * w * (std::clamp(wanted, -fastest, fastest) - v[j]);
+      a_[j] = a + std::clamp(feedback, -most - std::fmax(a, 0.0), most - std::fmin(a, 0.0));
     }
     model_.torques(parameters, q, reference->v, a_.data(), state, tau);
   }
