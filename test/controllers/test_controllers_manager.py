@@ -199,8 +199,14 @@ def test_torques_are_the_models_and_follow_what_a_person_accepts(manager, robot)
     manager.until(lambda: np.allclose(manager.efforts, 1.5 * gravity, atol=1e-9), "new torques")
     load = PayloadEstimate(state=PayloadEstimate.INERTIA_KNOWN)
     load.inertia = Inertia(m=2.0, com=Vector3(z=0.1), ixx=0.01, iyy=0.01, izz=0.01)
-    manager.publish(load, "/torque_controller/payload")
     use = "/torque_controller/use_payload"
+    now = manager.node.get_clock().now().nanoseconds
+    for age_s in (61.0, -1.0):  # of another object, maybe; of another clock
+        load.header.stamp = stamp_from_ns(now - round(age_s * 1e9))
+        manager.publish(load, "/torque_controller/payload")
+        assert not manager.call(Trigger, use).success
+    load.header.stamp = stamp_from_ns(now)
+    manager.publish(load, "/torque_controller/payload")
     manager.until(lambda: manager.call(Trigger, use).success, "the payload is used")
     held = pi_from_mass_com_inertia(2.0, [0.3, 0.0, 0.1], 0.01 * np.eye(3))
     pi = 1.5 * ours.model.pi + np.stack([0.0 * held, held])
