@@ -54,6 +54,10 @@ class _File(_Part):
     sha256: Name
 
 
+class _Input(_File):
+    role: Name
+
+
 class _Held(_File):
     folder: Name
     frame: Name
@@ -77,6 +81,7 @@ class _ProofFile(_Part):
     result: Name | None
     model: _File | None
     carried: _Held | _Part | None = None  # a frame alone: of a payload in memory
+    data: tuple[_Input, ...] = ()  # of servos: none
     states: Annotated[int, Field(strict=True, ge=1, le=MOST_STATES)]
     seed: Count
     exports: list[_Export]
@@ -187,9 +192,12 @@ def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[Ce
     servos = (folder / SERVOS).is_file()
     if not servos and any(one.errors is None for one in proof.exports):
         raise _PROOF.refusal(path, "does not state the errors of its files")
-    robot, judge = _servos(folder, data) if servos else _arm(folder, data, carried)
+    robot, judge, files = _servos(folder, data) if servos else _arm(folder, data, carried)
     known = (robot.name, robot.urdf_hash) == (stated.get("robot"), proof.urdf_hash)
     checks.append(CertificateCheck("robot", known, f"{robot.name} {robot.urdf_hash}"))
+    inputs = [[of.get(key) for key in ("role", "sha256")] for of in files]
+    kept = [[of.role, of.sha256] for of in proof.data] == inputs
+    checks.append(CertificateCheck("data", kept, f"{len(files)} files of the result"))
     for one, was in zip(proof.exports, stated["exports"], strict=True):
         target = Target.named(one.target, "A target of the proof", EstimationError)
         progress(Step.PREDICTING)
@@ -202,16 +210,21 @@ def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[Ce
 _Judge = Callable[[Target, Path, _ProofFile], Mapping[str, object]]
 
 
-def _arm(folder: Path, data: Path | None, carried: Carried | None) -> tuple[RobotModel, _Judge]:
+_Files = tuple[Mapping[str, str], ...]
+
+
+def _arm(
+    folder: Path, data: Path | None, carried: Carried | None
+) -> tuple[RobotModel, _Judge, _Files]:
     arm = replace(load_result(folder, data), carried=carried)
 
     def judge(target: Target, file: Path, proof: _ProofFile) -> Mapping[str, object]:
         return judge_file(arm, target, file, proof.states, proof.seed).stated()
 
-    return arm.identification.model, judge
+    return arm.identification.model, judge, arm.files
 
 
-def _servos(folder: Path, data: Path | None) -> tuple[RobotModel, _Judge]:
+def _servos(folder: Path, data: Path | None) -> tuple[RobotModel, _Judge, _Files]:
     servos = load_servos(folder)
 
     def judge(target: Target, file: Path, proof: _ProofFile) -> Mapping[str, object]:
@@ -219,7 +232,7 @@ def _servos(folder: Path, data: Path | None) -> tuple[RobotModel, _Judge]:
         errors = servo_errors(folder, file, data) if proof.exports[0].errors else None
         return stated_servos(servos, target, *found, errors)
 
-    return servos.robot, judge
+    return servos.robot, judge, ()
 
 
 def _repeated(

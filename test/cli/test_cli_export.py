@@ -116,12 +116,21 @@ def test_exports_and_their_proof(result, tmp_path):
         forged = proof | {"exports": [row | edited, *proof["exports"][1:]]}
         (out / "proof.json").write_text(json.dumps(forged))
         assert call("verify", out / "proof.json")[0] == 1
+    first, *others = proof["data"]
+    for data in (others, [first | {"sha256": "0" * 64}, *others]):  # other recordings
+        (out / "proof.json").write_text(json.dumps(proof | {"data": data}))
+        status, output = call("verify", out / "proof.json")
+        assert status == 1 and "data" in output
     (out / "proof.json").write_text(json.dumps(proof))
     code = out / "ros2_control" / "two.c"
     parameters = yaml.safe_load(code.with_name("two_controllers.yaml").read_text())
     told = parameters["torque_controller"]["ros__parameters"]
     assert told["model_library"] == str(code.with_name("libtwo.so"))
-    assert told["effort_limit"] == [50.0, 50.0] and len(told["urdf_hash"]) == 16
+    assert (
+        told["effort_limit"] == [50.0, 50.0]
+        and told["velocity_limit"] == [5.0, 5.0]
+        and len(told["urdf_hash"]) == 16
+    )
     limits = parameters["motion_guard"]["ros__parameters"]["limits"]
     assert limits == {"lower": [-3.0, -3.0], "upper": [3.0, 3.0], "velocity": [5.0, 5.0]}
     code.write_text(code.read_text() + "/* changed */\n")
