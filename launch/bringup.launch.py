@@ -9,7 +9,7 @@ from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from sysid_nodes.bringup import find_config, launch_nodes, read_config
+from sysid_nodes.bringup import launch_nodes, read_config
 
 ARGUMENTS = {
     "config": (None, "Configuration file of the robot: a path, or a name such as bringup_ur.yaml"),
@@ -27,7 +27,7 @@ def start(context: LaunchContext) -> list:
     value = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
     yes = {name: text.lower() in ("true", "1") for name, text in value.items()}
     specs = read_config(
-        find_config(value["config"]),
+        value["config"],
         namespace=value["namespace"],
         **({"use_sim_time": True} if yes["use_sim_time"] else {}),
         **({} if yes["autostart"] else {"autostart": False}),

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import asdict, dataclass
 from importlib import util
 from pathlib import Path
@@ -198,8 +199,6 @@ def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
 
 def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
     """Check for shared-memory ports of Fast DDS left by a killed process."""
-    from sysid_nodes.client import half_made_ports
-
     half_made = half_made_ports(folder)
     numbers = [int(path.name.removeprefix("fastdds_port")) for path in half_made]
     domains = sorted({(number - 7400) // 250 for number in numbers})
@@ -213,6 +212,21 @@ def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
         f" Stop them and delete {' '.join(f'{path}*' for path in half_made)}"
         " (or run `fastdds shm clean`).",
     )
+
+
+def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
+    """Return the empty files of shared-memory ports of Fast DDS whose process was killed while it
+    created them.
+
+    A process that opens such a port waits forever.
+    """
+    return [
+        path
+        for path in sorted(folder.glob("fastdds_port*"))
+        if path.name.removeprefix("fastdds_port").isdigit()
+        and (status := path.stat()).st_size == 0
+        and time.time() - status.st_mtime > older_s
+    ]
 
 
 def check_optional_ros() -> list[Check]:

@@ -126,17 +126,18 @@ def run(
         )
     if calibration is not None and not calibration.is_file():
         raise SysIdError(f"No file '{calibration}'.", remedy="`sysid tare` writes one.")
-    options = module.RunOptions(
-        out=out,
+    status = module.run_plan(
+        config,
+        plan,
+        out,
+        lambda text: yes or typer.confirm(text),
         namespace=namespace,
         slow=slow,
         method=method,
         calibration=calibration,
         until=until,
     )
-    raise typer.Exit(
-        module.run_plan(config, plan, options, lambda text: yes or typer.confirm(text))
-    )
+    raise typer.Exit(status)
 
 
 @command(app, example="sysid watch --seconds 60")

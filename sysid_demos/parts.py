@@ -26,7 +26,7 @@ from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction
 from sysid_nodes.bringup import NodeSpec, below, demo_graph, in_simulated_time, running
-from sysid_nodes.client import LiveClient, execute_watched, live_client
+from sysid_nodes.client import LiveClient, live_client
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
 PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}
@@ -92,7 +92,7 @@ def record(client: LiveClient, console: Console, file: Path, bag: Path) -> None:
     shutil.rmtree(bag, ignore_errors=True)
     client.start_recording(str(bag))
     timeout_s = 3.0 * Trajectory.load(file).duration + 120.0
-    result = execute_watched(client, console, file, timeout_s=timeout_s)
+    result = client.execute_watched(console, file, timeout_s=timeout_s)
     rested = time.monotonic() + 0.5
     client.wait_until(lambda: time.monotonic() > rested, 10.0, "the robot to rest")
     client.stop_recording()

@@ -39,7 +39,7 @@ from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import bags
 from sysid_demos.parts import PATIENCE, live, show_checks
 from sysid_nodes.bringup import NodeSpec, demo_graph
-from sysid_nodes.client import LiveClient, LiveError, execute_watched
+from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import estimate_from_message
 from sysid_studies.payload import modular_objects
 
@@ -146,7 +146,7 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
             return f"{feedback.state} {feedback.segment}"
         return f"{feedback.segment}: {latest.inertia.m:.3f} ± {2 * latest.inertia_sd.m:.3f} kg"
 
-    result = execute_watched(client, console, file, timeout_s=timeout_s, describe=describe)
+    result = client.execute_watched(console, file, timeout_s=timeout_s, describe=describe)
     latest = client.wait_for("estimator/payload_estimate")
     console.print(
         f"Motion done in {result.duration:.0f} s, tracking error at most"

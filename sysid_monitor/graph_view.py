@@ -22,7 +22,7 @@ from robot_sysid.msg import (
 )
 from std_msgs.msg import String
 
-from sysid_nodes.lifecycle import LATCHED, Newest
+from sysid_nodes.lifecycle import Newest, qos
 
 
 def margins(snapshot: Snapshot) -> str:
@@ -168,21 +168,21 @@ class GraphView:
         self._own = f"/{full}" if full else node.get_namespace().rstrip("/") + "/"
         live = qos_profile_sensor_data
         self._subscriptions = [
-            node.create_subscription(kind, name if name[0] == "/" else f"{full}{name}", take, qos)
-            for kind, name, take, qos in (
+            node.create_subscription(kind, name if name[0] == "/" else f"{full}{name}", take, how)
+            for kind, name, take, how in (
                 (DiagnosticArray, "/diagnostics", self._on_diagnostics, 50),
                 (ExecutorState, "trajectory_executor/state", self._keep("executor"), live),
                 (StreamStatistics, "data_logger/statistics", self._on_stream, live),
-                (PayloadEstimate, "estimator/payload_estimate", self._on_payload, LATCHED),
-                (InertialEstimate, "estimator/parameters", self._keep("parameters"), LATCHED),
+                (PayloadEstimate, "estimator/payload_estimate", self._on_payload, qos.LATCHED),
+                (InertialEstimate, "estimator/parameters", self._keep("parameters"), qos.LATCHED),
                 (
                     Identifiability,
                     "estimator/identifiability",
                     self._keep("identifiability"),
-                    LATCHED,
+                    qos.LATCHED,
                 ),
-                (String, "robot_description", self._keep("description"), LATCHED),
-                (PayloadBridgeState, "payload_bridge/state", self._keep("bridge"), LATCHED),
+                (String, "robot_description", self._keep("description"), qos.LATCHED),
+                (PayloadBridgeState, "payload_bridge/state", self._keep("bridge"), qos.LATCHED),
             )
         ]
         self.node = node

@@ -146,7 +146,7 @@ def _become(
     limits: tuple[int, int],
     parent: int,
 ) -> list[str]:
-    from sysid_nodes.lifecycle import die_with_parent
+    from sysid_nodes.lifecycle.run import die_with_parent
 
     os.setsid()
     os.dup2(output, 1)

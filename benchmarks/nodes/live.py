@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes.bringup import below, demo_graph, running
 from sysid_nodes.client import LiveClient, live_client, own_domain
-from sysid_nodes.lifecycle import DATA
+from sysid_nodes.lifecycle import qos
 from sysid_studies.table import print_head, print_row
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -59,9 +59,9 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> tuple[str, ...]:
             came[bytes(data[4:12])] = time.time()
 
         client.node.create_subscription(
-            FilteredJointState, "data_logger/filtered", arrived, DATA, raw=True
+            FilteredJointState, "data_logger/filtered", arrived, qos.DATA, raw=True
         )
-        client.node.create_subscription(JointState, "joint_states", raw, DATA, raw=True)
+        client.node.create_subscription(JointState, "joint_states", raw, qos.DATA, raw=True)
         spin(client, 1.0)  # until everybody has found everybody
         added.clear()
         logger = nodes.processes["data_logger"].pid

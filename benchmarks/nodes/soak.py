@@ -48,15 +48,17 @@ def publish(rate_hz: float, moves: bool) -> None:
     from sensor_msgs.msg import JointState
     from std_msgs.msg import String
 
-    from sysid_nodes.lifecycle import DATA, LATCHED
+    from sysid_nodes.lifecycle import qos
 
     rclpy.init()
     node = rclpy.create_node("robot")
     model = RobotModel.from_urdf("xarm7")
-    node.create_publisher(String, "robot_description", LATCHED).publish(String(data=model.urdf_xml))
-    states = node.create_publisher(JointState, "joint_states", DATA)
-    wrenches = node.create_publisher(WrenchStamped, "wrench", DATA)
-    marks = node.create_publisher(Mark, "marks", DATA)
+    node.create_publisher(String, "robot_description", qos.LATCHED).publish(
+        String(data=model.urdf_xml)
+    )
+    states = node.create_publisher(JointState, "joint_states", qos.DATA)
+    wrenches = node.create_publisher(WrenchStamped, "wrench", qos.DATA)
+    marks = node.create_publisher(Mark, "marks", qos.DATA)
     names, rng = list(model.joint_names), np.random.default_rng(0)
     begin, k, motion = time.monotonic(), 0, -1
     while True:

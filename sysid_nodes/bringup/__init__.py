@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selection, parameterisation, start, monitoring and termination of the nodes as processes."""
 
-from sysid_nodes.bringup.config import find_config, read_config
+from sysid_nodes.bringup.config import read_config
 from sysid_nodes.bringup.graph import (
     NodeSpec,
     below,
@@ -10,15 +10,13 @@ from sysid_nodes.bringup.graph import (
     launch_nodes,
 )
 from sysid_nodes.bringup.processes import running
-from sysid_nodes.bringup.run_plan import RunOptions, bring_up, run_plan
+from sysid_nodes.bringup.run_plan import bring_up, run_plan
 
 __all__ = [
     "NodeSpec",
-    "RunOptions",
     "below",
     "bring_up",
     "demo_graph",
-    "find_config",
     "in_simulated_time",
     "launch_nodes",
     "read_config",

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, FileSchema, Name, unknown_key
@@ -16,7 +15,7 @@ from sysid_nodes.computed_torque_controller import ComputedTorqueControllerConfi
 from sysid_nodes.data_logger import DataLoggerConfig
 from sysid_nodes.estimator import EstimatorConfig
 from sysid_nodes.explorer import ExplorerConfig
-from sysid_nodes.lifecycle import CommonConfig, check
+from sysid_nodes.lifecycle import check
 from sysid_nodes.payload_bridge import PayloadBridgeConfig
 from sysid_nodes.runner import RunnerConfig
 from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
@@ -68,7 +67,7 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     the nodes.
 
     Args:
-        path: The YAML file.
+        path: The YAML file, or the name of a file that this package provides.
         namespace: Prefix of all nodes' names and of relative topics; bags and results go to folders
             of this name.
         common: Parameters for all nodes, which override those in the file.
@@ -76,7 +75,8 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     Raises:
         SysIdError: An unknown section, topic or parameter, or a value of the wrong kind.
     """
-    file = _read(Path(path))
+    path = find_config(path)
+    file = _read(path)
     unknown = [unknown_key(topic, TOPICS) for topic in file.topics if topic not in TOPICS]
     if unknown:
         raise _FILE.refusal(path, f"`topics` {unknown[0]}")
@@ -85,7 +85,7 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     for node, schema in SCHEMAS.items():
         try:
             section = {**(file.common or {}), **(getattr(file, node) or {}), **common}
-            values[node] = {name: _checked(schema, name, x) for name, x in section.items()}
+            values[node] = {name: check(schema, name, x) for name, x in section.items()}
         except SysIdError as err:
             raise _FILE.refusal(path, f"`{node}`: {err.message}", err.remedy) from err
         _keep_apart(values[node], schema, namespace)
@@ -93,21 +93,14 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     return bringup_graph(started, namespace=namespace, **file.topics)
 
 
-def _checked(schema: type, name: str, value: Any) -> Any:
-    """Checked value of a parameter of one node, or of a parameter that all nodes have."""
-    own = name in {field.name for field in dataclasses.fields(schema)}
-    return check(schema if own else CommonConfig, name, value)
-
-
 def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
-    """Raise an error unless each robot writes its bags and results to a folder of its own."""
-    defaults = {field.name: field.default for field in dataclasses.fields(schema)}
-    if namespace and "directory" in defaults:
-        folder = Path(values.get("directory", defaults["directory"]))
+    """Let each robot write its bags and results to a folder of its own."""
+    if namespace and hasattr(schema, "directory"):  # the default
+        folder = Path(values.get("directory", schema.directory))
         values["directory"] = str(folder / namespace.strip("/"))
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path) -> Any:
     """Content of a bringup file, checked against its schema; ROS parameter files are also accepted."""
     raw = _FILE.read_yaml(path)
     if not isinstance(raw, dict) or not any(
@@ -128,13 +121,9 @@ def _read(path: Path) -> _File:
     return _File(**sections)
 
 
-class _File(FileSchema):
-    topics: dict[str, Name] = Field(default_factory=dict)
-    common: dict[str, Any] | None = None
-    trajectory_executor: dict[str, Any] | None = None
-    data_logger: dict[str, Any] | None = None
-    estimator: dict[str, Any] | None = None
-    payload_bridge: dict[str, Any] | None = None
-    computed_torque_controller: dict[str, Any] | None = None
-    runner: dict[str, Any] | None = None
-    explorer: dict[str, Any] | None = None
+_File: Any = create_model(
+    "_File",
+    __base__=FileSchema,
+    topics=(dict[str, Name], Field(default_factory=dict)),
+    **dict.fromkeys(("common", *SCHEMAS), (dict[str, Any] | None, None)),
+)

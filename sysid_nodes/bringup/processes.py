@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +19,7 @@ import yaml
 from sysid_core.errors import SysIdError
 from sysid_core.files import write_text
 from sysid_nodes.bringup.graph import NodeSpec
-from sysid_nodes.lifecycle import die_with_parent
+from sysid_nodes.lifecycle import start_process
 
 Start = Callable[[list[str], IO[bytes], dict[str, str]], "subprocess.Popen[bytes]"]
 
@@ -50,21 +49,6 @@ def write_parameters(spec: NodeSpec, path: Path) -> None:
         if plain != []:
             values[name] = plain
     write_text(path, yaml.safe_dump({"/**": {"ros__parameters": values}}))
-
-
-def start_process(
-    command: list[str], stdout: IO[bytes], env: dict[str, str]
-) -> subprocess.Popen[bytes]:
-    """Start a child process that ends with this one."""
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,  # Ctrl-C reaches this process, which stops them in order
-        preexec_fn=partial(die_with_parent, os.getpid()),
-        env=env,
-    )
 
 
 class NodeProcesses:

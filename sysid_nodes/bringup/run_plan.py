@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,12 +24,12 @@ from sysid_core.planning import Trajectory
 from sysid_core.settings import build_settings
 from sysid_core.signals import ColumnMap, EffortKind
 from sysid_core.workflows import WeighSettings
-from sysid_nodes.bringup.config import find_config, read_config
+from sysid_nodes.bringup.config import read_config
 from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.bringup.processes import running
-from sysid_nodes.client import LiveClient, LiveError, execute_watched, live_client
+from sysid_nodes.client import LiveClient, LiveError, live_client
 from sysid_nodes.conversions import ns_from_stamp
-from sysid_nodes.runner import PATIENCE_S, ExperimentResult, run_experiment
+from sysid_nodes.runner import PATIENCE_S, run_experiment
 from sysid_nodes.trajectory_executor import CommandMode, follow_action
 
 _INERTIA = {PayloadEstimate.INERTIA_KNOWN}
@@ -91,7 +91,7 @@ def _startable(config: Path, namespace: str) -> tuple[NodeSpec, ...]:
         SysIdError: The file is invalid, or the message types of the robot's controller are not
             installed.
     """
-    specs = read_config(find_config(config), namespace=namespace)
+    specs = read_config(config, namespace=namespace)
     if any(spec.parameters.get("command_mode") == CommandMode.FOLLOW for spec in specs):
         follow_action()
     return specs
@@ -103,12 +103,25 @@ _OSCILLATION = "oscillation"  # segment of a payload motion
 _RUNNING = "estimator/payload_estimate"
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """Options of a run.
+def run_plan(
+    config: Path,
+    plan: Path,
+    out: Path,
+    confirm: Callable[[str], bool],
+    *,
+    namespace: str = "",
+    slow: float = 0.3,
+    method: str = "lmi",
+    calibration: Path | None = None,
+    until: str = "",
+) -> int:
+    """Execute a plan with running nodes; the driver of the robot must be running.
 
-    Attributes:
+    Args:
+        config: Bringup file of the robot.
+        plan: Trajectory that `sysid plan` wrote, or the folder with it.
         out: Folder for bag, results and logs.
+        confirm: Function that asks a person before anything moves; False ends the run.
         namespace: Namespace of the nodes.
         slow: Speed of the first, slow execution, relative to the planned speed; 0: no slow
             execution.
@@ -117,24 +130,6 @@ class RunOptions:
             else the tare postures of the plan.
         until: Stop as soon as "mass", "com" or "inertia" is accurate enough; "": execute the whole
             motion.
-    """
-
-    out: Path
-    namespace: str = ""
-    slow: float = 0.3
-    method: str = "lmi"
-    calibration: Path | None = None
-    until: str = ""
-
-
-def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
-    """Execute a plan with running nodes; the driver of the robot must be running.
-
-    Args:
-        config: Bringup file of the robot.
-        plan: Trajectory that `sysid plan` wrote, or the folder with it.
-        options: Options of the run.
-        confirm: Function that asks a person before anything moves; False ends the run.
 
     Returns:
         Exit status: 0 after a complete run, 1 if the person declined it.
@@ -142,42 +137,41 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
     Raises:
         SysIdError: The plan is unsafe, a node ended, the motion was aborted, or there is no result.
     """
-    console, out = Console(), options.out.resolve()
+    console, out = Console(), out.resolve()
     file = Path(os.path.realpath(plan / "trajectory.npz" if plan.is_dir() else plan))
     trajectory = Trajectory.load(file)
     out.mkdir(parents=True, exist_ok=True)
     weighing = any(segment.label == _OSCILLATION for segment in trajectory.segments)
     specs = _for_this_run(
-        _startable(config, options.namespace),
+        _startable(config, namespace),
         out,
         file,
-        options.calibration,
+        calibration,
     )
-    if not weighing and options.method != "servos":
+    if not weighing and method != "servos":
         require_usable_efforts(specs)
     with (
         running(specs, out / "logs") as nodes,
-        live_client(options.namespace, nodes.check, sim_time=_simulated(specs)) as client,
+        live_client(namespace, nodes.check, sim_time=_simulated(specs)) as client,
     ):
         with console.status("Waiting for the nodes and the robot"):
             for spec in specs:
                 client.wait_for_active(spec.name, PATIENCE_S)
         client.follow(PayloadEstimate, _RUNNING)
-        graph = _Graph(
-            client, console, file, trajectory.duration, options.until if weighing else ""
-        )
+        graph = _Graph(client, console, file, trajectory.duration, until if weighing else "")
         done = _run(
             run_experiment(
                 graph,
-                slow=options.slow,
-                method="payload" if weighing else options.method,
-                confirmed=lambda: confirm(_question(trajectory, options.slow)),
+                slow=slow,
+                method="payload" if weighing else method,
+                confirmed=lambda: confirm(_question(trajectory, slow)),
             )
         )
     if done is None:
         console.print("Nothing was moved.")
         return 1
-    console.print(_sentence(done), highlight=False, soft_wrap=True)
+    what = "Saved" if weighing else "Report"
+    console.print(f"{done} {what}: {done.saved}", highlight=False, soft_wrap=True)
     if weighing:
         console.print(weighed_again(specs, graph.bag, out / "weighed"), soft_wrap=True)
     return 0
@@ -309,8 +303,7 @@ class _Graph:
         enough: Callable[[], bool] = lambda: False  # noqa: E731
         if self._until and speed_scale == 1.0:
             enough = PayloadKnown(self._client, _RUNNING, self._until)
-        result = execute_watched(
-            self._client,
+        result = self._client.execute_watched(
             self._console,
             self._file,
             timeout_s=3.0 * self._duration_s / speed_scale + 120.0,
@@ -347,17 +340,3 @@ class _Graph:
         goal = Identify.Goal(recording=recording, method=method, directory="identification")
         with self._console.status("Identifying") as status:
             return self._client.identify(goal, lambda f: status.update(f.step), timeout_s=3600.0)
-
-
-def _sentence(done: ExperimentResult) -> str:
-    if done.payload is None:
-        estimate = done.identified.estimate
-        if not estimate.names:  # position servos: no parameters of links
-            return f"{done.identified.message} Report: {done.saved}"
-        rank = f"Rank {estimate.rank} of {estimate.structural_rank} by {estimate.method}."
-        return f"{rank} Report: {done.saved}"
-    found = done.payload
-    return (
-        f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd) in frame"
-        f" '{found.header.frame_id}'. {found.advice} Saved: {done.saved}"
-    )

@@ -3,8 +3,6 @@
 
 from sysid_nodes.client.live_client import (
     LiveClient,
-    execute_watched,
-    half_made_ports,
     live_client,
     own_domain,
 )
@@ -14,8 +12,6 @@ from sysid_nodes.client.save_robot import save_robot
 __all__ = [
     "LiveClient",
     "LiveError",
-    "execute_watched",
-    "half_made_ports",
     "live_client",
     "own_domain",
     "save_robot",

@@ -99,44 +99,43 @@ class LiveClient(NodeClient):
         """Let the estimator identify a recording."""
         return self.act(Identify, "estimator/identify", goal, on_feedback, timeout_s)
 
+    def execute_watched(
+        self,
+        console: Console,
+        file: Path,
+        *,
+        timeout_s: float,
+        speed_scale: float = 1.0,
+        enough: Callable[[], bool] = lambda: False,
+        describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
+    ) -> Any:
+        """Execute a trajectory, show its progress, and return the result of the executor.
+
+        Raises:
+            LiveError: The motion was refused or aborted; the message is that of the executor.
+        """
+        columns = (
+            TextColumn("{task.description:34}", markup=False),
+            BarColumn(),
+            TextColumn("{task.percentage:3.0f} %"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console) as progress:
+            task = progress.add_task("checking", total=1.0)
+
+            def show(feedback: Any) -> None:
+                progress.update(task, description=describe(feedback), completed=feedback.progress)
+
+            result = self.execute(
+                str(file), show, timeout_s=timeout_s, speed_scale=speed_scale, enough=enough
+            )
+            progress.update(task, description="done", completed=1.0)
+        return result
+
 
 def _in_full(file: str) -> str:
     """Absolute path of a file on this computer; any other name is returned unchanged."""
     return str(Path(file).absolute()) if Path(file).exists() else file
-
-
-def execute_watched(
-    client: LiveClient,
-    console: Console,
-    file: Path,
-    *,
-    timeout_s: float,
-    speed_scale: float = 1.0,
-    enough: Callable[[], bool] = lambda: False,
-    describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
-) -> Any:
-    """Execute a trajectory, show its progress, and return the result of the executor.
-
-    Raises:
-        LiveError: The motion was refused or aborted; the message is that of the executor.
-    """
-    columns = (
-        TextColumn("{task.description:34}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("checking", total=1.0)
-
-        def show(feedback: Any) -> None:
-            progress.update(task, description=describe(feedback), completed=feedback.progress)
-
-        result = client.execute(
-            str(file), show, timeout_s=timeout_s, speed_scale=speed_scale, enough=enough
-        )
-        progress.update(task, description="done", completed=1.0)
-    return result
 
 
 @contextlib.contextmanager
@@ -157,21 +156,6 @@ def live_client(
     finally:
         client.node.destroy_node()
         rclpy.try_shutdown()
-
-
-def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
-    """Return the empty files of shared-memory ports of Fast DDS whose process was killed while it
-    created them.
-
-    A process that opens such a port waits forever.
-    """
-    return [
-        path
-        for path in sorted(folder.glob("fastdds_port*"))
-        if path.name.removeprefix("fastdds_port").isdigit()
-        and (status := path.stat()).st_size == 0
-        and time.time() - status.st_mtime > older_s
-    ]
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.lifecycle import LATCHED, take_back
+from sysid_nodes.lifecycle import qos, take_back
 from sysid_nodes.runner import Settled
 
 _SEE = "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
@@ -87,7 +87,7 @@ class NodeClient:
         def store(message: Any) -> None:
             self.latest[topic] = message
 
-        self.node.create_subscription(message_type, topic, store, LATCHED)
+        self.node.create_subscription(message_type, topic, store, qos.LATCHED)
 
     def wait_for(self, topic: str, timeout_s: float = 20.0) -> Any:
         """Return the last message of a followed topic, and wait for the first one if none has

@@ -9,16 +9,13 @@ from sysid_core.clock_gate import AHEAD
 from sysid_core.control import ControllerTiming, SetPointLimits, TorqueController
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
-from sysid_nodes.lifecycle import parameter
+from sysid_nodes.lifecycle import CommonConfig, parameter
 
 
 @dataclass(frozen=True)
-class ComputedTorqueControllerConfig:
+class ComputedTorqueControllerConfig(CommonConfig):
     """Parameters of `computed_torque_controller`."""
 
-    robot: str = parameter(
-        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
-    )
     loops: str = parameter(
         "",
         "Loops file (YAML) of a closed chain, or own-leg (reference robot); empty: no closed loops.",

@@ -10,7 +10,6 @@ the robot is at rest, and only after a call of `~/use_identified`, unless the pa
 from __future__ import annotations
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
 from robot_sysid.msg import InertialEstimate
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -28,7 +27,7 @@ from sysid_nodes.computed_torque_controller.identified_parameters import (
     ParameterSource,
 )
 from sysid_nodes.computed_torque_controller.set_point_input import SetPointInput
-from sysid_nodes.lifecycle import LAST, LATCHED, NEWEST, ManagedNode, run_node
+from sysid_nodes.lifecycle import Level, ManagedNode, qos, run_node
 
 
 class ComputedTorqueControllerNode(ManagedNode):
@@ -46,16 +45,16 @@ class ComputedTorqueControllerNode(ManagedNode):
     def configure(self) -> None:
         """Create topics and service; the robot description may arrive later."""
         self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", 10)
-        self._state = self.create_publisher(String, "~/parameters_in_use", LATCHED)
+        self._state = self.create_publisher(String, "~/parameters_in_use", qos.LATCHED)
         self.create_service(Trigger, "~/use_identified", self._on_use)
-        self.use_robot(self.config.robot)
+        self.use_robot()
 
     def got_robot(self, model: RobotModel) -> None:
         """Compute the gains and the feedforward from the nominal parameters."""
         c: ComputedTorqueControllerConfig = self.config
         chain = c.chain_of(model)
         self._identified = IdentifiedParameters(chain, self.config.gravity_factor)
-        self.controller = c.controller_of(chain, self.common.use_sim_time)
+        self.controller = c.controller_of(chain, c.use_sim_time)
         limits = c.set_point_limits(chain)
         self._set_points = SetPointInput(
             self.controller, limits, lambda: self.count_publishers("setpoint")
@@ -70,9 +69,9 @@ class ComputedTorqueControllerNode(ManagedNode):
         controller takes over.
         """
         self._listens = False
-        self.subscribe_to_data(JointState, "joint_states", self._on_joints, qos=NEWEST)
+        self.subscribe_to_data(JointState, "joint_states", self._on_joints, qos=qos.NEWEST)
         self.create_subscription(
-            InertialEstimate, "estimator/parameters", self._on_estimate, LATCHED
+            InertialEstimate, "estimator/parameters", self._on_estimate, qos.LATCHED
         )
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._tick)
 
@@ -100,7 +99,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         stamp = conversions.ns_from_stamp(message.header.stamp)
         self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)
         if not self._listens:  # before, an executor finds nobody that could move the robot
-            self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, LAST)
+            self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, qos.LAST)
             self._listens = True
 
     def _on_set_point(self, message: JointTrajectory) -> None:
@@ -143,7 +142,7 @@ class ComputedTorqueControllerNode(ManagedNode):
             self._efforts.publish(Float64MultiArray(data=effort.tolist()))
         if self.controller.state is not before:
             self.diagnose(
-                DiagnosticStatus.OK,
+                Level.OK,
                 self.controller.state.value,
                 parameters=self._source.value,
                 saturated=bool(np.any(self.controller.saturated)),

@@ -6,10 +6,9 @@ to bytes).
 from sysid_nodes.conversions.estimates import (
     estimate_from_message,
     inertia_message,
-    inertia_message_from_estimate,
     message_from_estimate,
     message_from_identifiability,
-    payload_message_from_estimate,
+    payload_messages,
 )
 from sysid_nodes.conversions.interfaces import InterfaceError, interface
 from sysid_nodes.conversions.samples import (
@@ -31,7 +30,6 @@ __all__ = [
     "estimate_from_message",
     "filtered_arrays",
     "inertia_message",
-    "inertia_message_from_estimate",
     "interface",
     "joint_arrays_from_message",
     "message_from_estimate",
@@ -40,7 +38,7 @@ __all__ = [
     "message_from_trajectory",
     "message_from_wrench",
     "ns_from_stamp",
-    "payload_message_from_estimate",
+    "payload_messages",
     "stamp_from_ns",
     "trajectory_arrays",
     "wrench_from_message",

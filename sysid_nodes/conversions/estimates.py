@@ -155,30 +155,21 @@ def inertia_message(mass: float, com: ArrayLike, inertia: ArrayLike) -> Inertia:
     )
 
 
-def inertia_message_from_estimate(
-    estimate: Estimate, *, stamp_ns: int, frame: str
-) -> InertiaStamped:
-    """Return `geometry_msgs/InertiaStamped`: mass, centre of mass, inertia about the centre of
-    mass.
-    """
-    from sysid_core.estimation.payload import PayloadSummary
-
-    payload = PayloadSummary.of(estimate)
-    out = InertiaStamped(inertia=inertia_message(payload.mass, payload.com, payload.inertia))
-    out.header.stamp = stamp_from_ns(stamp_ns)
-    out.header.frame_id = frame
-    return out
-
-
-def payload_message_from_estimate(
+def payload_messages(
     estimate: Estimate, session: PayloadSession, *, stamp_ns: int
-) -> PayloadEstimate:
-    """Return the current payload estimate of a session, with the standard deviations of mass,
-    centre of mass and inertia.
+) -> tuple[InertiaStamped, PayloadEstimate, InertialEstimate]:
+    """Return the payload estimate of a session as three messages: the inertia about the centre of
+    mass, the same with standard deviations and the state of the session, and all parameters.
+
+    Args:
+        estimate: Payload estimate.
+        session: Session from which the estimate comes.
+        stamp_ns: Time up to which the estimate is valid [ns].
     """
     from sysid_core.estimation.payload import PayloadSummary
 
     payload, change = PayloadSummary.of(estimate), session.last_change
+    inertia = inertia_message(payload.mass, payload.com, payload.inertia)
     changed = {}
     if change is not None:
         changed = {
@@ -186,7 +177,7 @@ def payload_message_from_estimate(
             "changed_at": stamp_from_ns(change.stamp_ns),
             "changed_mass": change.mass,
         }
-    out = PayloadEstimate(
+    state = PayloadEstimate(
         valid_from=stamp_from_ns(session.first_stamp_ns),
         robot=session.model.name,
         urdf_hash=session.model.urdf_hash,
@@ -194,7 +185,7 @@ def payload_message_from_estimate(
         **changed,
         advice=session.online.advice,
         method=estimate.method,
-        inertia=inertia_message(payload.mass, payload.com, payload.inertia),
+        inertia=inertia,
         inertia_sd=inertia_message(payload.mass_sd, payload.com_sd, payload.inertia_sd),
         physically_consistent=bool(estimate.physically_consistent),
         verdicts=np.array([VERDICT_CODE[v] for v in estimate.verdicts], dtype=np.uint8),
@@ -202,6 +193,14 @@ def payload_message_from_estimate(
         force_residual_rms=float(estimate.residual_rms["force"]),
         torque_residual_rms=float(estimate.residual_rms["torque"]),
     )
-    out.header.stamp = stamp_from_ns(stamp_ns)
-    out.header.frame_id = session.sensor_frame
-    return out
+    parameters = message_from_estimate(
+        estimate,
+        stamp_ns=stamp_ns,
+        valid_from_ns=session.first_stamp_ns,
+        frame=session.sensor_frame,
+        reference_point="origin of frame_id",
+        model="payload",
+        robot=session.model,
+    )
+    state.header = parameters.header
+    return InertiaStamped(header=parameters.header, inertia=inertia), state, parameters

@@ -25,16 +25,13 @@ from sysid_nodes.data_logger.serialised import (
     WrenchWriter,
     message_types,
 )
-from sysid_nodes.lifecycle import DATA, HELD_BACK_S, parameter
+from sysid_nodes.lifecycle import CommonConfig, parameter, qos
 
 
 @dataclass(frozen=True)
-class DataLoggerConfig:
+class DataLoggerConfig(CommonConfig):
     """Parameters of `data_logger`."""
 
-    robot: str = parameter(
-        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
-    )
     effort_kind: EffortKind = parameter(
         EffortKind.UNKNOWN, "Kind of `effort` in joint_states of this robot."
     )
@@ -75,8 +72,8 @@ class Mirrored:
     """
 
     def __init__(self, node: Node, rich: type, topic: str, plain: type, name: str) -> None:
-        self._rich = node.create_publisher(rich, topic, DATA)
-        self._plain = node.create_publisher(plain, f"~/plain/{name}", DATA)
+        self._rich = node.create_publisher(rich, topic, qos.DATA)
+        self._plain = node.create_publisher(plain, f"~/plain/{name}", qos.DATA)
         self._listened = False
 
     def send(self, data: bytes, mirror: Callable[[], bytes]) -> None:
@@ -173,7 +170,9 @@ class LiveFiltering:
             topic: (self.gates[topic].stamp_at(now_ns, publisher), newest)
             for topic, (newest, publisher) in self._newest.items()
         }
-        return {t: now for t, (now, newest) in stamps.items() if now - newest < HELD_BACK_S * 1e9}
+        return {
+            t: now for t, (now, newest) in stamps.items() if now - newest < qos.HELD_BACK_S * 1e9
+        }
 
     def reaches(self, stamps: Mapping[str, int]) -> bool:
         """Return True if the messages of all streams up to these stamps have arrived."""

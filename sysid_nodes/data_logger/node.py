@@ -19,7 +19,7 @@ from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
 from sysid_nodes.data_logger.live_filtering import DataLoggerConfig, LiveFiltering, Mirrored
 from sysid_nodes.data_logger.recorder import JOINTS, MARKS, TYPES, WRENCH, Recorder
-from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, ParameterError, run_node
+from sysid_nodes.lifecycle import Level, ManagedNode, ParameterError, qos, run_node
 
 _SWITCH_S = 0.0005  # the writing thread gives way so soon
 
@@ -50,7 +50,7 @@ class DataLoggerNode(ManagedNode):
         )
         self.clocks.watch(*self.filtering.gates.values())
         self.recorder = Recorder(self, self.filtering, self._topics, self._targets)
-        self.use_robot(self.config.robot)
+        self.use_robot()
 
     def got_robot(self, model: RobotModel) -> None:
         """Start to filter the joints of this robot."""
@@ -62,7 +62,7 @@ class DataLoggerNode(ManagedNode):
         """Subscribe to serialised messages, so that they are recorded as they were sent."""
         self.subscribe_to_data(JointState, JOINTS, self._on_joints, raw=True)
         self.subscribe_to_data(WrenchStamped, WRENCH, self._on_wrench, raw=True)
-        self.create_subscription(Mark, MARKS, self._on_mark, DATA, raw=True)
+        self.create_subscription(Mark, MARKS, self._on_mark, qos.DATA, raw=True)
         targets, kind = self._targets
         if targets:
             record = partial(self._take, targets, lambda data, now: None)
@@ -119,7 +119,7 @@ class DataLoggerNode(ManagedNode):
         if stale and others:
             text = f"joint_states has only {others}, the robot has {names}"
         self.diagnose(
-            WARN if stale else OK,
+            Level.WARN if stale else Level.OK,
             text,
             recording=self.recorder is not None and self.recorder.bag is not None,
             **({} if self.recorder is None else self.recorder.progress),

@@ -23,17 +23,9 @@ from sysid_core.errors import SysIdError
 from sysid_core.signals.bags import BagWriter, OfferedQos
 from sysid_nodes import conversions
 from sysid_nodes.data_logger.live_filtering import LiveFiltering
-from sysid_nodes.lifecycle import (
-    DATA,
-    ERROR,
-    HELD_BACK_S,
-    TRANSFORMS,
-    ManagedNode,
-    Newest,
-    Pulse,
-    StaticTransforms,
-    interface_definitions,
-)
+from sysid_nodes.data_logger.pulse import Pulse
+from sysid_nodes.data_logger.serialised import interface_definitions
+from sysid_nodes.lifecycle import Level, ManagedNode, Newest, StaticTransforms, qos
 from sysid_nodes.security import new_inside
 
 _PERIOD_S = 0.02  # between writes; a kill loses what has come since
@@ -125,7 +117,7 @@ TYPES = {
     WRENCH: "geometry_msgs/msg/WrenchStamped",
     MARKS: "robot_sysid/msg/Mark",
     DESCRIPTION: "std_msgs/msg/String",
-    TRANSFORMS: "tf2_msgs/msg/TFMessage",
+    StaticTransforms.TOPIC: "tf2_msgs/msg/TFMessage",
 }
 
 
@@ -159,11 +151,11 @@ class Recorder:
         self._recorded = {
             name: {**TYPES, targets[0]: targets[1]}[topic]
             for topic, name in topics.items()
-            if topic != TRANSFORMS or self._transforms.available
+            if topic != StaticTransforms.TOPIC or self._transforms.available
         }
         self._pulse = Pulse(node, JointState, JOINTS, filtering.is_of_robot)
         self._segments: Newest[str, bool] = Newest()  # marked ones that have not ended
-        self._marks = node.create_publisher(Mark, MARKS, DATA)
+        self._marks = node.create_publisher(Mark, MARKS, qos.DATA)
         node.create_service(StartRecording, "~/start", self._on_start)
         node.create_service(StopRecording, "~/stop", self._on_stop)
         node.create_service(MarkRecording, "~/mark", self._on_mark)
@@ -200,7 +192,7 @@ class Recorder:
     def _put_transforms(self) -> None:
         """Record all static transforms in one message, because the topic is latched."""
         if self._transforms.serialised:
-            self.put(TRANSFORMS, self._transforms.serialised, self._node.now_ns())
+            self.put(self._transforms.serialised, self._node.now_ns())
 
     def close(self, reason: str) -> str:
         """Close the current bag; returns an error message or an empty string."""
@@ -233,8 +225,8 @@ class Recorder:
             self._pulse.stop()
         elif self._silent_s >= 0.5 * stale_s:
             self._pulse.listen()  # they may be published, but held back
-        if self._silent_s >= (max(stale_s, HELD_BACK_S) if self._pulse.beats else stale_s):
-            self._node.diagnose(ERROR, "joint_states stopped")
+        if self._silent_s >= (max(stale_s, qos.HELD_BACK_S) if self._pulse.beats else stale_s):
+            self._node.diagnose(Level.ERROR, "joint_states stopped")
             words = "joint_states stopped: the bag was closed without loss."
             self._node.get_logger().error(words)
             self.close("joint_states stopped")
@@ -252,7 +244,7 @@ class Recorder:
             self.bag = BagRecording(
                 path,
                 self._recorded,
-                latched=(self._topics[DESCRIPTION], self._topics[TRANSFORMS]),
+                latched=(self._topics[DESCRIPTION], self._topics[StaticTransforms.TOPIC]),
                 custom_data={
                     "effort_kind": config.effort_kind.value,
                     "joint_topic": self._topics[JOINTS],
@@ -311,7 +303,7 @@ class Recorder:
         def complete() -> bool:
             return not self._segments and self._filtering.reaches(ends)
 
-        await self._node.waits.until(lambda: self.bag is not bag or complete(), HELD_BACK_S)
+        await self._node.waits.until(lambda: self.bag is not bag or complete(), qos.HELD_BACK_S)
         response.path = bag.path
         response.message = self.close("on request") if self.bag is bag else str(bag.failure or "")
         response.messages = bag.count

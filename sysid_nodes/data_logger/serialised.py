@@ -11,17 +11,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from ament_index_python.packages import get_package_share_directory
 from numpy.typing import NDArray
 
-from sysid_core.signals.bags import Layout, build_typestore
+from sysid_core.signals.bags import Layout, build_typestore, message_definitions
 from sysid_core.signals.filters import FilteredSample
 from sysid_core.signals.wrench import FilteredWrench
 from sysid_nodes.conversions import columns_of, joint_arrays_from_message
-from sysid_nodes.lifecycle import interface_definitions
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -221,6 +222,12 @@ class WrenchWriter:
     def plain(self, s: FilteredWrench, stamp_ns: int) -> bytes:
         """Return the serialised `geometry_msgs/WrenchStamped` of the filtered wrench without bias."""
         return self._plain.fill(stamp_ns, wrench=s.wrench)
+
+
+def interface_definitions() -> dict[str, str]:
+    """Message definitions of this package by type name, to be stored in bags."""
+    folder = Path(get_package_share_directory("robot_sysid")) / "msg"
+    return message_definitions(folder, "robot_sysid")
 
 
 @cache

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sysid_nodes.lifecycle import parameter
+from sysid_nodes.lifecycle import CommonConfig, parameter
 
 
 @dataclass(frozen=True)
-class EstimatorConfig:
+class EstimatorConfig(CommonConfig):
     """Parameters of `estimator`."""
 
-    robot: str = parameter(
-        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
-    )
     sensor_frame: str = parameter(
         "", "Frame of the force-torque sensor; empty: no payload is estimated."
     )

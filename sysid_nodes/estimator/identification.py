@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from sysid_core.settings import plain_settings
 from sysid_core.workflows import IdentifySettings, SequentialSettings, ServoFiles, ServoSettings
 from sysid_nodes import conversions
 from sysid_nodes.estimator.torque_residuals import TorqueResidualsComponent
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction, die_with_parent
+from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction, qos, start_process
 from sysid_nodes.security import existing_inside, new_inside
 
 _METADATA = FileKind("bag's metadata", "Give a folder that rosbag2 wrote.")
@@ -117,14 +115,8 @@ class IdentificationJob:
         write_text(path, json.dumps(job, indent=2))
         self._events, self._log = self.folder / "events.jsonl", self.folder / "identify.log"
         with self._events.open("wb") as events, self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "sysid_core.workflows", str(path)],
-                stdin=subprocess.DEVNULL,
-                stdout=events,
-                stderr=log,
-                start_new_session=True,
-                preexec_fn=partial(die_with_parent, os.getpid()),
-            )
+            command = [sys.executable, "-m", "sysid_core.workflows", str(path)]
+            self._process = start_process(command, events, stderr=log)
 
     @property
     def recording_began_ns(self) -> int:
@@ -218,8 +210,8 @@ class IdentificationComponent:
         self.latest: Estimate | None = None
         self.latest_ns = 0
         self._job: IdentificationJob | None = None
-        self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
-        self._servos = node.create_publisher(String, "~/servos", LATCHED)
+        self._parameters = node.create_publisher(InertialEstimate, "~/parameters", qos.LATCHED)
+        self._servos = node.create_publisher(String, "~/servos", qos.LATCHED)
         SingleGoalAction(
             node,
             Identify,

@@ -18,7 +18,7 @@ from sysid_nodes.estimator.config import EstimatorConfig
 from sysid_nodes.estimator.identification import IdentificationComponent
 from sysid_nodes.estimator.payload import PayloadComponent
 from sysid_nodes.estimator.torque_residuals import TorqueResidualsComponent
-from sysid_nodes.lifecycle import HELD_BACK_S, LATCHED, ManagedNode, run_node
+from sysid_nodes.lifecycle import ManagedNode, qos, run_node
 from sysid_nodes.security import new_inside
 
 
@@ -35,13 +35,15 @@ class EstimatorNode(ManagedNode):
         """Create the topics; the robot description may arrive later."""
         if self.config.columns:
             ColumnMap.load(self.config.columns)  # a bad one is refused here
-        self._identifiability = self.create_publisher(Identifiability, "~/identifiability", LATCHED)
+        self._identifiability = self.create_publisher(
+            Identifiability, "~/identifiability", qos.LATCHED
+        )
         self._payload = PayloadComponent(self)
         self._residuals = TorqueResidualsComponent(self)
         self._identification = IdentificationComponent(self, self._residuals)
         self.create_service(SaveResult, "~/save", self._on_save)
         self.create_service(Trigger, "~/reset", self._on_reset)
-        self.use_robot(self.config.robot)
+        self.use_robot()
 
     def activate(self) -> None:
         """Subscribe to the data logger."""
@@ -83,7 +85,7 @@ class EstimatorNode(ManagedNode):
     ) -> SaveResult.Response:
         asked = self.now_ns()
         await self.waits.until(
-            lambda: self._payload.complete_ns(self.now_ns()) >= asked, HELD_BACK_S
+            lambda: self._payload.complete_ns(self.now_ns()) >= asked, qos.HELD_BACK_S
         )
         if self.latest is None:
             response.message = "There is no estimate yet: execute a motion, or call ~/identify."

@@ -41,7 +41,7 @@ from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_nodes import conversions
 from sysid_nodes.estimator.sensor import SensorComponent
-from sysid_nodes.lifecycle import DATA, HEARTBEAT_S, HELD_BACK_S, LATCHED, OK, ManagedNode
+from sysid_nodes.lifecycle import Level, ManagedNode, qos
 
 if TYPE_CHECKING:
     from sysid_nodes.estimator.config import EstimatorConfig
@@ -133,9 +133,14 @@ class PayloadComponent:
             # Not latched: a decision of the past says nothing of what is held now.
             self._held = node.create_publisher(DiagnosticArray, "~/part", 1)
         self._kept = KeptCalibration(node, c.directory, c.sensor_frame, c.keep_tare_s)
-        self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
-        self._running = node.create_publisher(PayloadEstimate, "~/payload_estimate", LATCHED)
-        self._parameters = node.create_publisher(InertialEstimate, "~/payload_parameters", LATCHED)
+        self._publishers = [
+            node.create_publisher(kind, f"~/{topic}", qos.LATCHED)
+            for kind, topic in (
+                (InertiaStamped, "payload"),
+                (PayloadEstimate, "payload_estimate"),
+                (InertialEstimate, "payload_parameters"),
+            )
+        ]
 
     def got_robot(self, model: RobotModel) -> None:
         """Prepare the estimation for this robot, and delete the samples of another robot."""
@@ -158,9 +163,9 @@ class PayloadComponent:
         if not self.wanted:
             return
         node = self.node
-        node.create_subscription(FilteredJointState, _JOINTS, self._on_joints, DATA)
-        node.create_subscription(FilteredWrench, _WRENCH, self._on_wrench, DATA)
-        node.create_subscription(Mark, _MARKS, self._on_mark, DATA)
+        node.create_subscription(FilteredJointState, _JOINTS, self._on_joints, qos.DATA)
+        node.create_subscription(FilteredWrench, _WRENCH, self._on_wrench, qos.DATA)
+        node.create_subscription(Mark, _MARKS, self._on_mark, qos.DATA)
         node.create_timer(1.0 / self.config.rate_hz, self._publish)
         node.create_timer(1.0, self._check_sensor)
         if self._parts is not None:
@@ -210,7 +215,7 @@ class PayloadComponent:
                 "No robot is known.", remedy="Publish robot_description, or set robot."
             )
         late_s = 1e-9 * (self.node.now_ns() - self.session.newest_ns)
-        if late_s > self.config.part_s + HEARTBEAT_S:
+        if late_s > self.config.part_s + qos.HEARTBEAT_S:
             raise EstimationError(
                 f"The newest joint states are {late_s:.1f} s old.",
                 remedy="Check that data_logger and the robot's driver are running.",
@@ -259,7 +264,7 @@ class PayloadComponent:
         self._kept.keep(session.calibration)
         n = session.online.n_samples
         now = self.node.now_ns()
-        if n < 3 or (n == self._published and now - self._published_ns < HEARTBEAT_S * 1e9):
+        if n < 3 or (n == self._published and now - self._published_ns < qos.HEARTBEAT_S * 1e9):
             return
         new, self._published, self._published_ns = n != self._published, n, now
         estimate = session.online.estimate()
@@ -276,7 +281,7 @@ class PayloadComponent:
                     f" {behind_s:.2f} s ago."
                 )
             self.node.diagnose(
-                OK,
+                Level.OK,
                 state.value,
                 samples=n,
                 behind=f"{behind_s:.2f} s",
@@ -292,28 +297,14 @@ class PayloadComponent:
         if self.session is None:
             return now_ns
         behind = self._gates[_JOINTS].stamp_at(now_ns) - self.session.complete_ns
-        return now_ns - behind if 0 < behind < HELD_BACK_S * 1e9 else now_ns
+        return now_ns - behind if 0 < behind < qos.HELD_BACK_S * 1e9 else now_ns
 
     def _send(self, estimate: Estimate, session: PayloadSession) -> None:
         # An estimate that stays is sent again: its stamp shows that nothing is waiting.
-        now, frame = self.complete_ns(self.node.now_ns()), session.sensor_frame
-        self._payload.publish(
-            conversions.inertia_message_from_estimate(estimate, stamp_ns=now, frame=frame)
-        )
-        self._running.publish(
-            conversions.payload_message_from_estimate(estimate, session, stamp_ns=now)
-        )
-        self._parameters.publish(
-            conversions.message_from_estimate(
-                estimate,
-                stamp_ns=now,
-                valid_from_ns=session.first_stamp_ns,
-                frame=frame,
-                reference_point="origin of frame_id",
-                model="payload",
-                robot=session.model,
-            )
-        )
+        now_ns = self.complete_ns(self.node.now_ns())
+        messages = conversions.payload_messages(estimate, session, stamp_ns=now_ns)
+        for publisher, message in zip(self._publishers, messages, strict=True):
+            publisher.publish(message)
 
     def _check_sensor(self) -> None:
         if self.session is not None:

@@ -22,7 +22,8 @@ from sysid_core.signals.wrench import (
     wrench_faults,
     wrench_hum,
 )
-from sysid_nodes.lifecycle import OK, WARN, ManagedNode, MovingTransform, Newest, StaticTransforms
+from sysid_nodes.estimator.moving_transform import MovingTransform
+from sysid_nodes.lifecycle import Level, ManagedNode, Newest, StaticTransforms
 
 if TYPE_CHECKING:
     from sysid_nodes.estimator.config import EstimatorConfig
@@ -88,7 +89,7 @@ class SensorComponent:
             return
         if remark:
             self._node.get_logger().info(remark)
-            self._node.health.say("sensor frame", OK, remark)
+            self._node.health.say("sensor frame", Level.OK, remark)
         self._mounted(model)
 
     def _stop_waiting(self) -> None:
@@ -126,7 +127,7 @@ class SensorComponent:
             self.look_where()
         if remark:
             self._node.get_logger().warning(remark)
-            self._node.health.say("wrench frame", OK, remark)
+            self._node.health.say("wrench frame", Level.OK, remark)
 
     def look_where(self) -> None:
         """Look up the frame of the wrench in `tf` if it is not a link, because a tool may have been
@@ -177,7 +178,7 @@ class SensorComponent:
         if not words:
             self._node.health.forget("sensor")
             return
-        self._node.health.say("sensor", WARN, words)
+        self._node.health.say("sensor", Level.WARN, words)
         self._node.get_logger().warning(words, throttle_duration_sec=10.0)
 
 

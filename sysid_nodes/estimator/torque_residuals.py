@@ -14,7 +14,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import NEWEST, ManagedNode
+from sysid_nodes.lifecycle import ManagedNode, qos
 
 if TYPE_CHECKING:
     from sysid_core.validation import ResidualTorques
@@ -77,7 +77,11 @@ class TorqueResidualsComponent:
         if wanted and self._listening is None:
             self._listening = (
                 node.create_subscription(
-                    FilteredJointState, "data_logger/filtered", self._on_joints, NEWEST, raw=True
+                    FilteredJointState,
+                    "data_logger/filtered",
+                    self._on_joints,
+                    qos.NEWEST,
+                    raw=True,
                 ),
                 node.create_timer(_PERIOD_S, self._take),
             )

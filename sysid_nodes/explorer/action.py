@@ -17,18 +17,15 @@ from sysid_core.errors import SysIdError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.design import Ending, Explorer, Goal, Unknowns
 from sysid_nodes.explorer.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction, parameter
+from sysid_nodes.lifecycle import CommonConfig, ManagedNode, SingleGoalAction, parameter
 from sysid_nodes.security import new_inside
 from sysid_nodes.trajectory_executor import Arming, Remote, arm_timeout, planning_limits
 
 
 @dataclass(frozen=True)
-class ExplorerConfig:
+class ExplorerConfig(CommonConfig):
     """Parameters of `explorer`."""
 
-    robot: str = parameter(
-        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
-    )
     limits_file: str = parameter(
         "", "Limits file of `sysid limits init`, the executor's; empty: those of the URDF."
     )

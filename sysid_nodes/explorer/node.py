@@ -14,7 +14,7 @@ from sysid_core.clock_gate import ClockGate
 from sysid_core.robot import RobotModel
 from sysid_nodes.explorer.action import FRESH_S, ExploreAction, ExplorerConfig
 from sysid_nodes.explorer.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import DATA, run_node
+from sysid_nodes.lifecycle import qos, run_node
 from sysid_nodes.trajectory_executor import ActionNode, planning_limits
 
 _STATES = "data_logger/filtered"
@@ -34,7 +34,7 @@ class ExplorerNode(ActionNode):
     def configure(self) -> None:
         """Create the clients of the executor's action and service."""
         self.action = ExploreAction(self, self._motion, self._gate)
-        self.use_robot(self.config.robot)
+        self.use_robot()
 
     def got_robot(self, model: RobotModel) -> None:
         """Use samples of this robot from now on; raise an error if its limits are invalid."""
@@ -43,7 +43,7 @@ class ExplorerNode(ActionNode):
 
     def activate(self) -> None:
         """Subscribe to the data logger and accept goals."""
-        self.create_subscription(FilteredJointState, _STATES, self._on_joints, DATA)
+        self.create_subscription(FilteredJointState, _STATES, self._on_joints, qos.DATA)
         super().activate()
 
     def _on_joints(self, message: FilteredJointState) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from sysid_nodes.lifecycle.health import WARN
+from sysid_nodes.lifecycle.health import Level
 
 if TYPE_CHECKING:
     from sysid_core.clock_gate import ClockGate
@@ -35,6 +35,6 @@ class ClockWatch:
         """Update the diagnostic now; in simulated time, `/clock` may come after the stamps."""
         words = "; ".join(sorted(filter(None, (gate.words for gate in self._gates))))
         if words and not self._node.get_clock().ros_time_is_active:
-            self._node.health.say("clocks", WARN, words)
+            self._node.health.say("clocks", Level.WARN, words)
         else:
             self._node.health.forget("clocks")

@@ -20,17 +20,14 @@ class ConfiguredNode(GuardedNode):
     Attributes:
         config: Current configuration, read when the node was configured and updated by live
             changes; None before.
-        common: Parameters that every node has.
     """
 
-    Config: type = CommonConfig
+    Config: type[CommonConfig] = CommonConfig
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         declare(self, self.Config)
-        declare(self, CommonConfig)
         self.config: Any = None
-        self.common = CommonConfig()
         self.add_on_set_parameters_callback(self._on_set)
 
     def changed(self, names: set[str]) -> None:
@@ -51,7 +48,6 @@ class ConfiguredNode(GuardedNode):
         Raises:
             ParameterError: A value has the wrong type, or is out of range.
         """
-        self.common = read(self, CommonConfig)
         self.config = read(self, self.Config)
 
     def _on_set(self, parameters: list[Parameter]) -> SetParametersResult:
@@ -64,13 +60,11 @@ class ConfiguredNode(GuardedNode):
                 successful=False, reason=f"{because}: {names} can't change. End the motion first."
             )
         try:
-            known: dict[str, Any] = {}
-            for p in parameters:
-                for schema, own in ((self.Config, known), (CommonConfig, {})):
-                    if p.name in schema.__dataclass_fields__:
-                        own[p.name] = value_to_set(
-                            schema, p.name, p.value, configured=before is not None
-                        )
+            known = {
+                p.name: value_to_set(self.Config, p.name, p.value, configured=before is not None)
+                for p in parameters
+                if p.name in self.Config.__dataclass_fields__
+            }
             if before is not None and known:
                 self.config = replace(before, **known)
                 self.changed(set(known))

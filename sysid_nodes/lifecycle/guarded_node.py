@@ -21,7 +21,7 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
 from sysid_nodes.lifecycle.clocks import ClockWatch
 from sysid_nodes.lifecycle.coroutines import answer_later
-from sysid_nodes.lifecycle.health import Health
+from sysid_nodes.lifecycle.health import Health, Level
 from sysid_nodes.lifecycle.newest import Newest
 from sysid_nodes.lifecycle.subscriptions import LossWatch
 
@@ -142,7 +142,7 @@ class GuardedNode(LifecycleNode):
         stamp_ns, now_ns = stamp.sec * 1_000_000_000 + stamp.nanosec, self.now_ns()
         return gate.take(stamp_ns, now_ns) if now_ns else stamp_ns
 
-    def diagnose(self, level: bytes, message: str, **values: object) -> None:
+    def diagnose(self, level: Level, message: str, **values: object) -> None:
         """Set the state of the node in its diagnostics."""
         self.health.say("state", level, message, **values)
 

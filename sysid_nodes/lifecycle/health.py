@@ -5,20 +5,28 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from enum import Enum
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
-OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 _FAULT_S = 5.0  # how long something that went wrong once is shown
 _TOPIC = "/diagnostics"
 
 
+class Level(bytes, Enum):
+    """Level of a diagnostic status."""
+
+    OK = DiagnosticStatus.OK
+    WARN = DiagnosticStatus.WARN
+    ERROR = DiagnosticStatus.ERROR
+
+
 @dataclass(frozen=True)
 class _Aspect:
-    level: bytes
+    level: Level
     message: str
     values: dict[str, str]
     until: float  # steady clock [s]
@@ -44,7 +52,7 @@ class Health:
     def say(
         self,
         aspect: str,
-        level: bytes,
+        level: Level,
         message: str,
         *,
         for_s: float = float("inf"),
@@ -62,7 +70,7 @@ class Health:
 
     def fault(self, aspect: str, message: str) -> None:
         """Report an error that has just occurred; it is removed after some seconds."""
-        self.say(aspect, ERROR, message, for_s=_FAULT_S)
+        self.say(aspect, Level.ERROR, message, for_s=_FAULT_S)
 
     def forget(self, aspect: str) -> None:
         """Remove an aspect."""

@@ -17,11 +17,12 @@ from rclpy.timer import Timer
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
+from sysid_nodes.lifecycle import qos
 from sysid_nodes.lifecycle.configured_node import ConfiguredNode
 from sysid_nodes.lifecycle.coroutines import Ended
-from sysid_nodes.lifecycle.health import ERROR, OK
+from sysid_nodes.lifecycle.health import Level
 from sysid_nodes.lifecycle.robot_description import RobotSource
-from sysid_nodes.lifecycle.subscriptions import DATA, AdaptiveSubscription
+from sysid_nodes.lifecycle.subscriptions import AdaptiveSubscription
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.guarded_node import GuardedNode
@@ -75,7 +76,7 @@ class TwinWatch:
             f"Another node is called {node.get_fully_qualified_name()} as well: end one of them."
         )
         node.log_error(words, key=_ASPECT)
-        node.health.say(_ASPECT, ERROR, words)
+        node.health.say(_ASPECT, Level.ERROR, words)
 
 
 _PERIOD_S = 0.05
@@ -172,14 +173,14 @@ class ManagedNode(ConfiguredNode):
             work()
         except SysIdError as err:
             self.get_logger().error(f"{what} failed: {err}")
-            self.health.say("lifecycle", ERROR, f"{what} failed: {err}")
+            self.health.say("lifecycle", Level.ERROR, f"{what} failed: {err}")
             return TransitionCallbackReturn.FAILURE
         except Exception:  # rclpy's lifecycle would swallow it
             self.get_logger().fatal(
                 f"{what} failed because of an internal error:\n{traceback.format_exc()}"
             )
             return TransitionCallbackReturn.ERROR
-        self.health.say("lifecycle", OK, f"{what} is done.")
+        self.health.say("lifecycle", Level.OK, f"{what} is done.")
         return TransitionCallbackReturn.SUCCESS
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -229,20 +230,20 @@ class ManagedNode(ConfiguredNode):
             self.trigger_cleanup()
             words = f"Configuring failed: {err} Then configure the node again."
             self.get_logger().error(words)
-            self.health.say("lifecycle", ERROR, words)
+            self.health.say("lifecycle", Level.ERROR, words)
 
         timer = self.create_timer(0.0, go_back)  # not inside the callback of what is destroyed
 
-    def use_robot(self, source: str) -> None:
-        """Load the robot from a file or by its name, or, if that is empty, from the topic
-        `robot_description`.
+    def use_robot(self) -> None:
+        """Load the robot of the parameter `robot` from a file or by its name, or, if that is empty,
+        from the topic `robot_description`.
         """
 
         def got(model: RobotModel) -> None:
             self.model, self.health.hardware_id = model, model.name
             self.got_robot(model)
 
-        self._robot_source = RobotSource(self, source, got)
+        self._robot_source = RobotSource(self, got)
 
     def subscribe_to_data(
         self,
@@ -251,7 +252,7 @@ class ManagedNode(ConfiguredNode):
         callback: Callable[..., None],
         *,
         raw: bool = False,
-        qos: QoSProfile = DATA,
+        qos: QoSProfile = qos.DATA,
     ) -> None:
         """Subscribe with the QoS of the publisher, once it exists."""
         AdaptiveSubscription(self, message_type, topic, callback, raw=raw, qos=qos)

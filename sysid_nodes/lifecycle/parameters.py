@@ -158,12 +158,15 @@ def typed(schema: type, name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class CommonConfig:
-    """Parameters common to all nodes."""
+    """Parameters common to all nodes: base class of their configurations."""
 
     autostart: bool = parameter(
         True, "Configure and activate automatically; false for a lifecycle manager."
     )
     use_sim_time: bool = parameter(False, "Take the time from /clock.", live=True)
+    robot: str = parameter(
+        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
+    )
     joints: tuple[str, ...] = parameter(
         (),
         "Joints of the description that move, as names or patterns such as fr3_joint*; empty: those in"

@@ -17,7 +17,8 @@ from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel, hold_joints, received_urdf
-from sysid_nodes.lifecycle.subscriptions import LATCHED, AdaptiveSubscription
+from sysid_nodes.lifecycle import qos
+from sysid_nodes.lifecycle.subscriptions import AdaptiveSubscription
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode
@@ -31,8 +32,8 @@ class RobotSource:
     description or of the measured joints.
 
     Args:
-        node: Node that needs the robot.
-        source: URDF file, or a robot of example-robot-data; empty: the topic `robot_description`.
+        node: Node that needs the robot; its parameter `robot` names a file or a robot, or is empty
+            for the topic `robot_description`.
         got: Function that is called with the robot model.
 
     Raises:
@@ -41,7 +42,7 @@ class RobotSource:
             node returns to the state unconfigured.
     """
 
-    def __init__(self, node: ManagedNode, source: str, got: Callable[[RobotModel], None]) -> None:
+    def __init__(self, node: ManagedNode, got: Callable[[RobotModel], None]) -> None:
         self._node, self._got = node, got
         self._described: RobotModel | None = None
         self._given: RobotModel | None = None  # none while it is to be decided again
@@ -50,12 +51,12 @@ class RobotSource:
         self._measured: tuple[str, ...] | None = None
         self._positions: dict[str, float] = {}
         self._sets: set[frozenset[str]] = set()
-        self._watching = not (node.common.joints or node.common.lock)
-        if source:
-            self._described = RobotModel.from_urdf(source)
+        self._watching = not (node.config.joints or node.config.lock)
+        if node.config.robot:
+            self._described = RobotModel.from_urdf(node.config.robot)
             self._give()
         else:
-            node.create_subscription(String, "robot_description", self._on_description, LATCHED)
+            node.create_subscription(String, "robot_description", self._on_description, qos.LATCHED)
         if self._watching:
             self._states = AdaptiveSubscription(node, JointState, "joint_states", self._on_joints)
         self._timer = node.create_timer(0.05, self._decide)
@@ -102,7 +103,7 @@ class RobotSource:
 
     def _give(self) -> None:
         assert self._described is not None
-        common = self._node.common
+        common = self._node.config
         model = hold_joints(
             self._described,
             joints=common.joints,

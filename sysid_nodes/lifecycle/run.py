@@ -8,8 +8,10 @@ import ctypes
 import faulthandler
 import os
 import signal
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -38,6 +40,24 @@ def die_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+def start_process(
+    command: Sequence[str],
+    stdout: IO[bytes],
+    env: Mapping[str, str] | None = None,
+    stderr: int | IO[bytes] = subprocess.STDOUT,
+) -> subprocess.Popen[bytes]:
+    """Start a child process that ends with this one, even if this one is killed."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,  # Ctrl-C reaches this process, which stops its children in order
+        preexec_fn=partial(die_with_parent, os.getpid()),
+        env=env,
+    )
 
 
 @contextlib.contextmanager

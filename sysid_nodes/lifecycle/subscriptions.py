@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS of the topics of this package, and subscriptions that adopt the QoS of the publisher and
-count lost messages.
-"""
+"""Subscriptions that adopt the QoS of the publisher and count lost messages."""
 
 from __future__ import annotations
 
@@ -10,34 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from rclpy.event_handler import QoSSubscriptionEventType, UnsupportedEventTypeError
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
-from sysid_nodes.lifecycle.health import WARN
+from sysid_nodes.lifecycle.health import Level
+from sysid_nodes.lifecycle.qos import DATA
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.guarded_node import GuardedNode
-
-# To controllers and late joiners: the last message stays available.
-LATCHED = QoSProfile(
-    depth=1,
-    history=HistoryPolicy.KEEP_LAST,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-# A reliable reader that has lost one message holds back all later ones until the writer's next
-# heartbeat, 3 s by default (measured with Fast DDS: after a stall of 1-1.5 s, 2 of 18 reliable readers
-# got nothing for 3-4 s more, none of 18 best-effort ones). What is under way arrives within:
-HELD_BACK_S = 5.0
-HEARTBEAT_S = 1.0  # after which a latched result is published again, changed or not
-# Identification data: nothing may be lost in between, even when a process stalls for seconds
-# (measured: depth 1-10 loses at 1 kHz; 200 loses when a busy machine stalls a node for a second).
-DATA = QoSProfile(depth=4000, reliability=ReliabilityPolicy.RELIABLE)
-# Streams of which only the newest message counts; nothing holds back a best-effort reader.
-NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# Inputs that may be published on change only: the last message must arrive.
-LAST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-
 
 _PERIOD_S, _SHOWN_S = 1.0, 30.0  # between two looks at losses; how long they are shown
 
@@ -105,45 +83,6 @@ class AdaptiveSubscription:
             self._node.destroy_subscription(self._subscription)
 
 
-class Pulse:
-    """Check whether a topic is still published while a reliable subscription receives nothing.
-
-    The check uses a best-effort subscription, whose messages are not held back.
-
-    Args:
-        node: Subscribing node.
-        message_type: Type of the topic.
-        topic: Name of the topic.
-        counts: Function that returns True for the bytes of a message that counts.
-
-    Attributes:
-        beats: True if such a message has arrived since `listen`.
-    """
-
-    def __init__(
-        self, node: GuardedNode, message_type: type, topic: str, counts: Callable[[bytes], bool]
-    ) -> None:
-        self._node, self._type, self._topic, self._counts = node, message_type, topic, counts
-        self._subscription: Subscription | None = None
-        self.beats = False
-
-    def listen(self) -> None:
-        """Subscribe, unless this has been done already."""
-        if self._subscription is None:
-            self._subscription = self._node.create_subscription(
-                self._type, self._topic, self._on_message, NEWEST, raw=True
-            )
-
-    def stop(self) -> None:
-        """Destroy the subscription."""
-        if self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
-        self._subscription, self.beats = None, False
-
-    def _on_message(self, data: bytes) -> None:
-        self.beats = self.beats or self._counts(data)
-
-
 class LossWatch:
     """Counter of lost messages, which asks DDS once a second and reports losses.
 
@@ -191,5 +130,5 @@ class LossWatch:
             )
             self._node.log_error(words, key=f"lost{topic}")
             self._node.health.say(
-                f"lost {topic}", WARN, words, for_s=_SHOWN_S, lost=lost.total_count
+                f"lost {topic}", Level.WARN, words, for_s=_SHOWN_S, lost=lost.total_count
             )

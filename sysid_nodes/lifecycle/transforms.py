@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of the topics `tf_static` and `tf`, if tf2_msgs is installed (there is no wheel of it on
-PyPI).
-"""
+"""Transforms of the topic `tf_static`, if tf2_msgs is installed (there is no wheel of it on PyPI)."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +14,9 @@ from sysid_core.robot import StaticTransform
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode
 
-TRANSFORMS, MOVING = "tf_static", "tf"
 # As tf2's own listeners: several nodes publish their part, each latched.
 _QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _MOST = 1000  # frames; more is no robot
-_PATIENCE_S = 3.0  # for a frame on tf; drivers send it many times a second
 
 
 class StaticTransforms:
@@ -35,6 +30,8 @@ class StaticTransforms:
         available: True if tf2_msgs is installed; without it no transforms are received.
     """
 
+    TOPIC = "tf_static"
+
     def __init__(self, node: ManagedNode, heard: Callable[[], None]) -> None:
         self._heard = heard
         self._stamped: dict[str, Any] = {}  # by child
@@ -44,7 +41,7 @@ class StaticTransforms:
             self.available = False
             return
         self.available, self._type = True, TFMessage
-        node.create_subscription(TFMessage, TRANSFORMS, self._on_transforms, _QOS)
+        node.create_subscription(TFMessage, self.TOPIC, self._on_transforms, _QOS)
 
     @property
     def all(self) -> tuple[StaticTransform, ...]:
@@ -66,50 +63,3 @@ class StaticTransforms:
         if new and len(self._stamped | found) <= _MOST:
             self._stamped |= found
             self._heard()
-
-
-class MovingTransform:
-    """Receiver of the next transform of one frame on `tf`; it subscribes until the transform
-    arrives, for at most some seconds.
-
-    Args:
-        node: Node that subscribes.
-    """
-
-    def __init__(self, node: ManagedNode) -> None:
-        self._node, self._child = node, ""
-        self._subscription: Any = None
-        self._until = 0.0  # on the steady clock [s]
-        self._found: tuple[int, StaticTransform] | None = None  # stamp [ns]
-
-    def look_for(self, child: str) -> None:
-        """Start to wait for the transform of a frame."""
-        self._child, self._found = child, None
-        self._until = time.monotonic() + _PATIENCE_S
-        if self._subscription is not None:
-            return
-        try:
-            from tf2_msgs.msg import TFMessage
-        except ImportError:
-            return
-        self._subscription = self._node.create_subscription(
-            TFMessage, MOVING, self._on_transforms, 100
-        )
-
-    def take(self) -> tuple[int, StaticTransform] | None:
-        """Return stamp [ns] and transform once; None if no transform has arrived."""
-        found, self._found = self._found, None
-        over = found is not None or time.monotonic() > self._until
-        if over and self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
-            self._subscription = None
-        return found
-
-    def _on_transforms(self, message: Any) -> None:
-        for stamped in message.transforms:
-            if stamped.child_frame_id.lstrip("/") == self._child and self._found is None:
-                stamp = stamped.header.stamp
-                self._found = (
-                    stamp.sec * 1_000_000_000 + stamp.nanosec,
-                    StaticTransform.of(stamped),
-                )

@@ -16,12 +16,12 @@ from sysid_core.controller_payload import (
 )
 from sysid_core.robot import RobotModel, transform_pi
 from sysid_nodes.conversions import ns_from_stamp
-from sysid_nodes.lifecycle import ParameterError, parameter
+from sysid_nodes.lifecycle import CommonConfig, ParameterError, parameter
 from sysid_nodes.payload_bridge.interfaces import NotTakenError, payload_from_message
 
 
 @dataclass(frozen=True)
-class PayloadBridgeConfig:
+class PayloadBridgeConfig(CommonConfig):
     """Parameters of `payload_bridge`."""
 
     vendor: str = parameter(
@@ -40,9 +40,6 @@ class PayloadBridgeConfig:
     )
     flange_frame: str = parameter(
         "tool0", "Frame in which the controller expects the payload, usually the flange."
-    )
-    robot: str = parameter(
-        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
     )
     tool: tuple[float, ...] = parameter(
         (),

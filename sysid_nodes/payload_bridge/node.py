@@ -18,15 +18,7 @@ from std_srvs.srv import Trigger
 from sysid_core.controller_payload import ControllerPayload, ExchangeState
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import stamp_from_ns
-from sysid_nodes.lifecycle import (
-    ERROR,
-    HEARTBEAT_S,
-    HELD_BACK_S,
-    LATCHED,
-    OK,
-    ManagedNode,
-    run_node,
-)
+from sysid_nodes.lifecycle import Level, ManagedNode, qos, run_node
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig, payload_at_flange
 from sysid_nodes.payload_bridge.interfaces import (
     NotTakenError,
@@ -56,12 +48,12 @@ class PayloadBridgeNode(ManagedNode):
         self._exchange = c.exchange()
         self._group = ReentrantCallbackGroup()  # a service call waits for another one
         self._service = VendorService(self, c, self._group)
-        self._state = self.create_publisher(PayloadBridgeState, "~/state", LATCHED)
-        self.use_robot(c.robot)
+        self._state = self.create_publisher(PayloadBridgeState, "~/state", qos.LATCHED)
+        self.use_robot()
 
     def activate(self) -> None:
         """Subscribe to the estimator and offer the services."""
-        self.create_subscription(InertiaStamped, "estimator/payload", self._on_payload, LATCHED)
+        self.create_subscription(InertiaStamped, "estimator/payload", self._on_payload, qos.LATCHED)
         for kind, name, work in (
             (ProposePayload, "propose", self._propose),
             (ConfirmPayload, "confirm", self._confirm),
@@ -100,8 +92,10 @@ class PayloadBridgeNode(ManagedNode):
     async def _propose(self, _: Any, response: ProposePayload.Response) -> str:
         # The estimator repeats its estimate: a newer one may be held back.
         await self.waits.until(
-            lambda: self._latest is None or time.monotonic() - self._heard_s < 2.0 * HEARTBEAT_S,
-            HELD_BACK_S,
+            lambda: (
+                self._latest is None or time.monotonic() - self._heard_s < 2.0 * qos.HEARTBEAT_S
+            ),
+            qos.HELD_BACK_S,
         )
         now_s = self.now_ns() * 1e-9
         payload = payload_at_flange(self._latest, self.config, self.model, now_s)
@@ -149,7 +143,7 @@ class PayloadBridgeNode(ManagedNode):
         message.header.frame_id = self.config.flange_frame
         self._state.publish(message)
         failed = self._exchange.state is ExchangeState.FAILED
-        self.diagnose(ERROR if failed else OK, self._exchange.state.value)
+        self.diagnose(Level.ERROR if failed else Level.OK, self._exchange.state.value)
 
 
 def main(args: list[str] | None = None) -> int:

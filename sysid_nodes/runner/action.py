@@ -13,13 +13,13 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction, parameter
+from sysid_nodes.lifecycle import CommonConfig, ManagedNode, SingleGoalAction, parameter, qos
 from sysid_nodes.runner.run import PATIENCE_S, SETTLED_S, run_experiment
 from sysid_nodes.trajectory_executor import Arming, Remote, arm_timeout
 
 
 @dataclass(frozen=True)
-class RunnerConfig:
+class RunnerConfig(CommonConfig):
     """Parameters of `runner`."""
 
     arm_timeout_s: float = arm_timeout()
@@ -65,7 +65,7 @@ class RunAction:
     def serve(self) -> None:
         """Accept goals from now on."""
         self._node.create_subscription(
-            PayloadEstimate, "estimator/payload_estimate", self._on_payload, LATCHED
+            PayloadEstimate, "estimator/payload_estimate", self._on_payload, qos.LATCHED
         )
         self._arming.serve(self._node)
         self._action.serve()
@@ -88,17 +88,11 @@ class RunAction:
             graph, slow=request.slow, method=request.method, settled_s=self._config.settled_s
         )
         assert done is not None  # nobody is asked: the token was somebody's word
-        if done.payload is None:
-            return RunPlan.Result(
-                success=done.identified.success,
-                message=done.identified.message,
-                recording=self._recording,
-                result=done.saved,
-            )
-        found = done.payload
-        words = f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd). {found.advice}"
         return RunPlan.Result(
-            success=True, message=words, recording=self._recording, result=done.saved
+            success=done.payload is not None or done.identified.success,
+            message=str(done),
+            recording=self._recording,
+            result=done.saved,
         )
 
 

@@ -65,6 +65,14 @@ class ExperimentResult:
     identified: Any = None
     saved: str = ""
 
+    def __str__(self) -> str:
+        """Result in one or two sentences."""
+        if self.payload is None:
+            return str(self.identified.message)
+        found = self.payload
+        mass = f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd)"
+        return f"{mass} in frame '{found.header.frame_id}'. {found.advice}"
+
 
 async def run_experiment(
     graph: Graph,

@@ -74,13 +74,25 @@ def _is_seen_below(folder: str | Path, name: str) -> bool:
     return below(folder, (seen := str(Path.cwd() / name))) != seen
 
 
-def existing_inside(folder: str | Path, name: str, what: str) -> Path:
+def existing_inside(folders: str | Path | Collection[str], name: str, what: str) -> Path:
     """Return the existing regular file or folder below a permitted folder; absolute paths, and
     paths relative to the working directory of the node, are accepted.
+
+    Args:
+        folders: The permitted folder, or several of them.
+        name: Requested path.
+        what: Kind of file, for the error message.
 
     Raises:
         PathError: The path is not permitted, does not exist, or is a pipe or device.
     """
+    if not folders:
+        raise PathError(
+            f"{what} '{name[:200]}' is not permitted, because no folder is.",
+            remedy="Set the node's folders.",
+        )
+    several = [folders] if isinstance(folders, str | Path) else list(folders)
+    folder = next((one for one in several if _may_lie_below(one, name)), several[0])
     path = inside(folder, below(folder, name), what)
     if not path.exists() and _is_seen_below(folder, name):
         path = inside(folder, below(folder, str(Path.cwd() / name)), what)
@@ -92,23 +104,9 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
     return path
 
 
-def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
-    """Return the existing file or folder below one of several permitted folders (see
-    `existing_inside`).
-
-    Raises:
-        PathError: The path is not permitted, does not exist, or is a pipe or device.
-    """
-    if not folders:
-        raise PathError(
-            f"{what} '{name[:200]}' is not permitted, because no folder is.",
-            remedy="Set the node's folders.",
-        )
-    for folder in folders:
-        lies_below = below(folder, name) != name or _is_seen_below(folder, name)
-        if lies_below or (_is_sound(name) and (Path(folder) / name).exists()):
-            return existing_inside(folder, name, what)
-    return existing_inside(next(iter(folders)), name, what)
+def _may_lie_below(folder: str | Path, name: str) -> bool:
+    lies_below = below(folder, name) != name or _is_seen_below(folder, name)
+    return lies_below or (_is_sound(name) and (Path(folder) / name).exists())
 
 
 def new_inside(folder: str | Path, name: str, what: str) -> Path:

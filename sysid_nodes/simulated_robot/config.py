@@ -11,11 +11,11 @@ import numpy as np
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.simulation import ClosedChainPlant, MujocoPlant, PositionPlant, SensorNoise
-from sysid_nodes.lifecycle import parameter
+from sysid_nodes.lifecycle import CommonConfig, parameter
 
 
 @dataclass(frozen=True)
-class SimulatedRobotConfig:
+class SimulatedRobotConfig(CommonConfig):
     """Parameters of `simulated_robot`."""
 
     robot: str = parameter("xarm7", "URDF file, or a robot of example-robot-data.")

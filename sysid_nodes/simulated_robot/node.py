@@ -23,7 +23,7 @@ from sysid_nodes.conversions import (
     stamp_from_ns,
     trajectory_arrays,
 )
-from sysid_nodes.lifecycle import DATA, LATCHED, ManagedNode, ParameterError, run_node
+from sysid_nodes.lifecycle import ManagedNode, ParameterError, qos, run_node
 from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant, described_robot
 from sysid_nodes.simulated_robot.pace import LockStep, WallPace
 
@@ -42,7 +42,7 @@ class SimulatedRobotNode(ManagedNode):
     def configure(self) -> None:
         """Build the simulation and create the topics."""
         c: SimulatedRobotConfig = self.config
-        model = described_robot(c).mounted(mount=self.common.mount)
+        model = described_robot(c).mounted(mount=c.mount)
         n = model.nv
         for name, size in (("payload", 10), ("start", n), ("wrench_bias", 6)):
             if len(getattr(c, name)) not in (0, size):
@@ -57,9 +57,9 @@ class SimulatedRobotNode(ManagedNode):
             plant, c.start or np.zeros(n), c.noise, rng, command_timeout_s=c.command_timeout_s
         )
         self.model = model
-        self._joints = self.create_publisher(JointState, "joint_states", DATA)
-        self._wrench = self.create_publisher(WrenchStamped, "wrench", DATA)
-        self._description = self.create_publisher(String, "robot_description", LATCHED)
+        self._joints = self.create_publisher(JointState, "joint_states", qos.DATA)
+        self._wrench = self.create_publisher(WrenchStamped, "wrench", qos.DATA)
+        self._description = self.create_publisher(String, "robot_description", qos.LATCHED)
         self._description.publish(String(data=model.urdf_xml))
         self._time = self.create_publisher(Clock, "/clock", 10) if c.clock else None
         self.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, 10)

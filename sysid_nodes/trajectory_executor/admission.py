@@ -9,7 +9,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.execution import Executor
 from sysid_core.planning import Trajectory, check_motion
 from sysid_core.robot import RobotModel
-from sysid_nodes.security import existing_inside_any
+from sysid_nodes.security import existing_inside
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.drive import RobotDrive
 from sysid_nodes.trajectory_executor.inputs import RobotState
@@ -102,7 +102,7 @@ def _load(name: str, folders: tuple[str, ...]) -> Trajectory:
     Raises:
         SysIdError: The file does not exist, is not permitted, or is not a trajectory.
     """
-    path = existing_inside_any(folders, name, "The trajectory")
+    path = existing_inside(folders, name, "The trajectory")
     if not path.is_file():
         raise SysIdError(
             f"Can't read the trajectory '{name}': it is not a file.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sysid_core.errors import SysIdError
 from sysid_core.signals import EffortKind
-from sysid_nodes.lifecycle import parameter
+from sysid_nodes.lifecycle import CommonConfig, parameter
 from sysid_nodes.trajectory_executor.arming import arm_timeout
 from sysid_nodes.trajectory_executor.drive import CommandMode
 
@@ -15,12 +15,9 @@ NO_GROUND = -1000.0
 
 
 @dataclass(frozen=True)
-class TrajectoryExecutorConfig:
+class TrajectoryExecutorConfig(CommonConfig):
     """Parameters of `trajectory_executor`."""
 
-    robot: str = parameter(
-        "", "URDF file, or a robot of example-robot-data; empty: wait for robot_description."
-    )
     command_mode: CommandMode = parameter(
         CommandMode.TOPIC, "Interface through which motions are sent to the robot."
     )

@@ -18,7 +18,7 @@ from sysid_core.execution import Measured, PositionRates
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import LAST, NEWEST, WARN, Newest
+from sysid_nodes.lifecycle import Level, Newest, qos
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.safety_inputs import SafetyInputs
 
@@ -168,10 +168,10 @@ class RobotInputs:
             on_safety: Function that is called after each message of a safety input.
         """
         node = self._node
-        node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, qos=NEWEST)
-        node.subscribe_to_data(WrenchStamped, "wrench", self.robot.on_wrench, qos=NEWEST)
+        node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, qos=qos.NEWEST)
+        node.subscribe_to_data(WrenchStamped, "wrench", self.robot.on_wrench, qos=qos.NEWEST)
         self.safety.listen(
-            lambda kind, topic, take: node.subscribe_to_data(kind, topic, take, qos=LAST),
+            lambda kind, topic, take: node.subscribe_to_data(kind, topic, take, qos=qos.LAST),
             self.now,
             on_safety,
         )
@@ -181,7 +181,7 @@ class RobotInputs:
                 Float64,
                 self.scaling.topic,
                 lambda message: self.scaling.take(message.data, self.now()),
-                qos=NEWEST,
+                qos=qos.NEWEST,
             )
 
     def watch(self) -> None:
@@ -190,7 +190,7 @@ class RobotInputs:
         said = {"publishers": self.publishers_hint, "safety": self.problem}
         for aspect, words in said.items():
             if words:
-                health.say(aspect, WARN, words.strip())
+                health.say(aspect, Level.WARN, words.strip())
             else:
                 health.forget(aspect)
 

@@ -17,7 +17,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.execution import Command, Executor, ExecutorState, Fault, FaultCode, SegmentMarks
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, SingleGoalAction, run_node
+from sysid_nodes.lifecycle import Level, ManagedNode, SingleGoalAction, qos, run_node
 from sysid_nodes.trajectory_executor.admission import Admission
 from sysid_nodes.trajectory_executor.arming import Arming
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
@@ -53,8 +53,8 @@ class TrajectoryExecutorNode(ManagedNode):
         self._arming = Arming(c.arm_timeout_s)
         self._admission = Admission(self._player.drive, self._inputs.robot, self._inputs.safety)
         self._states = self.create_publisher(ExecutorStateMessage, "~/state", 10)
-        self._marks = self.create_publisher(Mark, "marks", DATA)
-        self.use_robot(c.robot)
+        self._marks = self.create_publisher(Mark, "marks", qos.DATA)
+        self.use_robot()
 
     def got_robot(self, model: RobotModel) -> None:
         """Use only states of this robot from now on; raise an error if its limits are invalid."""
@@ -86,7 +86,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self._action = SingleGoalAction(self, ExecuteTrajectory, "~/execute", *play).serve()
         self._arming.serve(self, self._why_not, self.config.no_dead_man)
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._player.tick)
-        self.health.say("motion", OK, "nothing to do")
+        self.health.say("motion", Level.OK, "nothing to do")
 
     def deactivate(self) -> None:
         """Stop a running motion and refuse new ones."""
@@ -155,7 +155,7 @@ class TrajectoryExecutorNode(ManagedNode):
             self.get_logger().info(f"{state.state}: {state.message}")
         bad = state.state in (ExecutorState.ABORTING, ExecutorState.ABORTED)
         code = {} if fault is None else {"fault": fault.code.value}
-        level = WARN if bad else OK
+        level = Level.WARN if bad else Level.OK
         self.health.say("motion", level, state.message, state=state.state, **code, **used)
 
 

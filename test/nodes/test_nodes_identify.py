@@ -24,7 +24,7 @@ from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.estimator.identification import IdentificationJob
-from sysid_nodes.security import existing_inside, existing_inside_any, new_inside
+from sysid_nodes.security import existing_inside, new_inside
 from sysid_nodes.security.confined import inside
 
 
@@ -66,7 +66,7 @@ def test_pipes_are_no_recordings_and_nothing_is_overwritten(
     monkeypatch.chdir(tmp_path.parent)  # as one sees it where the node was started
     seen = f"{tmp_path.name}/bag"
     assert existing_inside(tmp_path, seen, "The recording") == tmp_path.resolve() / "bag"
-    assert existing_inside_any([str(tmp_path)], seen, "The plan") == tmp_path.resolve() / "bag"
+    assert existing_inside([str(tmp_path)], seen, "The plan") == tmp_path.resolve() / "bag"
     with pytest.raises(SysIdError, match="overwritten"):
         new_inside(tmp_path, "bag", "The folder")
     assert new_inside(tmp_path, "", "The folder").parent == tmp_path.resolve()

@@ -30,7 +30,7 @@ from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns
 from sysid_nodes.data_logger.live_filtering import LiveFiltering
 from sysid_nodes.data_logger.recorder import JOINTS, MARKS, TYPES, WRENCH, Recorder
 from sysid_nodes.estimator.torque_residuals import TorqueResidualsComponent
-from sysid_nodes.lifecycle import HELD_BACK_S, NEWEST
+from sysid_nodes.lifecycle import qos
 from sysid_nodes.payload_bridge.node import PayloadBridgeNode
 from sysid_nodes.runner import Settled
 
@@ -76,9 +76,9 @@ class Logger:
         topics = {topic: f"/{topic}" for topic in TYPES}
         self.recorder = Recorder(node, self.filtering, topics, ("", ""))
 
-    def _subscribe(self, kind: Any, topic: str, callback: Any, qos: Any, **more: Any) -> Any:
+    def _subscribe(self, kind: Any, topic: str, callback: Any, how: Any, **more: Any) -> Any:
         if topic == JOINTS:
-            assert qos is NEWEST
+            assert how is qos.NEWEST
             self.pulse.append(callback)
         return callback
 
@@ -178,7 +178,7 @@ def test_a_stop_waits_for_nothing_that_ended_before_and_not_for_ever(tmp_path: P
     logger = Logger(tmp_path / "patient", stale_s=60.0)
     logger.start()
     logger.now += 20_000_000
-    assert logger.stop().success and logger.waited_s == pytest.approx(HELD_BACK_S, abs=0.1)
+    assert logger.stop().success and logger.waited_s == pytest.approx(qos.HELD_BACK_S, abs=0.1)
     assert "Nothing is being recorded" in logger.stop().message
 
 
@@ -278,7 +278,7 @@ def test_residuals_come_from_a_stream_that_nothing_holds_back() -> None:
     )
     component = TorqueResidualsComponent(node)
     component._look_for_listeners()
-    assert subscribed == [(FilteredJointState, NEWEST)]
+    assert subscribed == [(FilteredJointState, qos.NEWEST)]
 
 
 @pytest.mark.parametrize("late_s", [None, 1.0, 60.0])

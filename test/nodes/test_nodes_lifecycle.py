@@ -24,7 +24,7 @@ from std_msgs.msg import String
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient
-from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.lifecycle import qos
 
 pytestmark = pytest.mark.ros
 NODE = "trajectory_executor"
@@ -62,7 +62,7 @@ def test_a_description_that_is_refused_while_a_goal_waits_leaves_the_executor_al
     states = client.node.create_publisher(JointState, "joint_states", 10)
     state = JointState(name=model.joint_names, position=[0.0] * 6, velocity=[0.0] * 6)
     client.node.create_timer(0.01, lambda: states.publish(state))
-    description = client.node.create_publisher(String, "robot_description", LATCHED)
+    description = client.node.create_publisher(String, "robot_description", qos.LATCHED)
     client.wait_for_active(NODE)
     action = ActionClient(client.node, ExecuteTrajectory, f"{NODE}/execute")
     client.wait_until(action.server_is_ready, 20.0, "the executor")
@@ -101,7 +101,7 @@ def test_a_description_that_is_refused_while_a_goal_waits_leaves_the_executor_al
 
 PARENT = """
 import os, subprocess, sys, time
-from sysid_nodes.lifecycle import die_with_parent
+from sysid_nodes.lifecycle.run import die_with_parent
 
 parent = os.getpid()
 

@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from sysid_nodes.lifecycle import DATA, LAST, NEWEST, WARN
+from sysid_nodes.lifecycle import Level, qos
 from sysid_nodes.lifecycle.subscriptions import LossWatch, offered_qos
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.inputs import RobotInputs
@@ -83,7 +83,7 @@ def test_lost_messages_are_named_with_their_topic_and_number(
     assert "(10 in total)" in logged[-1] and "network" in logged[-1]
     assert set(said) == {"lost /joint_states"}
     entry = said["lost /joint_states"]
-    assert entry["level"] == WARN and entry["lost"] == 10 and entry["for_s"] > 1.0
+    assert entry["level"] == Level.WARN and entry["lost"] == 10 and entry["for_s"] > 1.0
     watch.forget(lossy)
     assert Event.all[-1].destroyed
     ticks[0]()
@@ -95,12 +95,12 @@ RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFOR
 @pytest.mark.parametrize(
     ("wanted", "offered", "latched", "read"),
     [
-        (NEWEST, (RELIABLE, RELIABLE), (), BEST_EFFORT),
-        (NEWEST, (RELIABLE,), (0,), RELIABLE),  # published on change: it must arrive
-        (LAST, (RELIABLE, RELIABLE), (1,), RELIABLE),
-        (LAST, (RELIABLE, BEST_EFFORT), (), BEST_EFFORT),
-        (DATA, (RELIABLE,), (), RELIABLE),
-        (DATA, (BEST_EFFORT,), (), BEST_EFFORT),
+        (qos.NEWEST, (RELIABLE, RELIABLE), (), BEST_EFFORT),
+        (qos.NEWEST, (RELIABLE,), (0,), RELIABLE),  # published on change: it must arrive
+        (qos.LAST, (RELIABLE, RELIABLE), (1,), RELIABLE),
+        (qos.LAST, (RELIABLE, BEST_EFFORT), (), BEST_EFFORT),
+        (qos.DATA, (RELIABLE,), (), RELIABLE),
+        (qos.DATA, (BEST_EFFORT,), (), BEST_EFFORT),
     ],
 )
 def test_a_stream_of_newest_values_is_read_best_effort_whatever_is_offered(

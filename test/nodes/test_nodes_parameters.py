@@ -25,7 +25,7 @@ from sysid_nodes.bringup import read_config
 from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
 from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
 from sysid_nodes.estimator import EstimatorConfig
-from sysid_nodes.lifecycle import ParameterError, check
+from sysid_nodes.lifecycle import CommonConfig, ParameterError, check
 from sysid_nodes.lifecycle.parameters import descriptor_of
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
 from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant
@@ -47,9 +47,13 @@ SCHEMAS = [
 def test_neither_limits_nor_the_clock_change_in_a_motion() -> None:
     def set_while(state: ExecutorState) -> Any:
         core = SimpleNamespace(state=state)
-        node: Any = SimpleNamespace(_player=SimpleNamespace(core=core), Config=PayloadBridgeConfig)
+        node: Any = SimpleNamespace(
+            _player=SimpleNamespace(core=core),
+            Config=CommonConfig,
+            config=CommonConfig(),
+            changed=len,
+        )
         node.fixed_because = TrajectoryExecutorNode.fixed_because.fget(node)
-        node.config = node
         names = {"use_sim_time": True, "acceleration": 9.0, "max_force": 1e308}
         return TrajectoryExecutorNode._on_set(
             node, [Parameter(k, value=v) for k, v in names.items()]

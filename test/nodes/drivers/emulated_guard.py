@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel
 from sysid_nodes.conversions import stamp_from_ns, trajectory_arrays
-from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.lifecycle import qos
 
 PERIOD = 0.01  # [s]
 TIMEOUT = 1.5  # without heartbeat [s]; a busy machine delays one by half a second
@@ -39,10 +39,10 @@ class EmulatedGuard:
         self.began = 0
         self.rows: list[tuple[float, np.ndarray, np.ndarray]] = []
         publisher = node.create_publisher
-        self.description = publisher(String, "robot_description", LATCHED)
+        self.description = publisher(String, "robot_description", qos.LATCHED)
         self.description.publish(String(data=model.urdf_xml))
         self.states = publisher(JointState, "joint_states", 10)
-        self.state = publisher(String, "motion_guard/state", LATCHED)
+        self.state = publisher(String, "motion_guard/state", qos.LATCHED)
         self.kept_out = publisher(Header, "motion_guard/kept", 1)
         self.refused = publisher(String, "motion_guard/refused", 1)
         self.reference = publisher(JointTrajectory, "motion_guard/reference", 1)

@@ -24,7 +24,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient
-from sysid_nodes.lifecycle import ERROR, LATCHED
+from sysid_nodes.lifecycle import Level, qos
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -35,7 +35,7 @@ class Driver:
     def __init__(self, client: LiveClient, robot: str, joints: tuple[str, ...], frame: str) -> None:
         node = self.node = client.node
         self.joints, self.frame, self.client = joints, frame, client
-        self.description = node.create_publisher(String, "robot_description", LATCHED)
+        self.description = node.create_publisher(String, "robot_description", qos.LATCHED)
         self.description.publish(String(data=RobotModel.from_urdf(robot).urdf_xml))
         self.states = node.create_publisher(JointState, "joint_states", 50)
         self.wrenches = node.create_publisher(WrenchStamped, "wrench", 50)
@@ -178,7 +178,7 @@ def test_an_estimator_goes_on_with_its_tare_keeps_its_structure_and_notices_a_tw
     words = "Another node is called /estimator"
     client.wait_until(lambda: words in log_of(tmp_path, "estimator"), 20.0, words)
     client.wait_until(
-        lambda: any(words in s.message and s.level == ERROR for s in arrays[-1].status),
+        lambda: any(words in s.message and s.level == Level.ERROR for s in arrays[-1].status),
         10.0,
         "the diagnostic",
     )

@@ -31,7 +31,7 @@ from sysid_core.signals.wrench import mount_sensor
 from sysid_nodes.bringup import read_config, running
 from sysid_nodes.bringup.processes import start_process
 from sysid_nodes.client import LiveClient, LiveError
-from sysid_nodes.lifecycle import ERROR
+from sysid_nodes.lifecycle import Level
 
 ROOT = Path(__file__).resolve().parents[3]
 DRIVERS = ROOT / "test" / "drivers"
@@ -174,7 +174,7 @@ def test_a_vendors_file_works_as_shipped_and_nothing_moves_at_the_start(
         assert not len(happened.steps) and not np.ptp(happened.command, axis=0).any(), (
             "no command at the launch"
         )
-        said = [s for array in health for s in array.status if s.level == ERROR]
+        said = [s for array in health for s in array.status if s.level == Level.ERROR]
         assert not said, [(s.name, s.message) for s in said]
         assert armed(client)
         if vendor in STOPPED:

@@ -40,7 +40,8 @@ from sysid_core.signals.filters import filter_joints
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient
 from sysid_nodes.conversions import estimate_from_message, ns_from_stamp
-from sysid_nodes.lifecycle import DATA, LATCHED, interface_definitions
+from sysid_nodes.data_logger.serialised import interface_definitions
+from sysid_nodes.lifecycle import qos
 
 pytestmark = pytest.mark.ros
 JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
@@ -161,9 +162,11 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
     client, _ = start_nodes(specs)
     got: list[FilteredJointState] = []
     weighed: list[InertialEstimate] = []
-    client.node.create_subscription(FilteredJointState, "data_logger/filtered", got.append, DATA)
     client.node.create_subscription(
-        InertialEstimate, "estimator/payload_parameters", weighed.append, LATCHED
+        FilteredJointState, "data_logger/filtered", got.append, qos.DATA
+    )
+    client.node.create_subscription(
+        InertialEstimate, "estimator/payload_parameters", weighed.append, qos.LATCHED
     )
     clock = client.node.create_publisher(Clock, "/clock", 10) if sim_time else None
     for name in NODES:
@@ -228,7 +231,7 @@ def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_looped_and_inter
     client, _ = start_nodes([])
     got: list[int] = []
     client.node.create_subscription(
-        JointState, "/joint_states", lambda m: got.append(ns_from_stamp(m.header.stamp)), DATA
+        JointState, "/joint_states", lambda m: got.append(ns_from_stamp(m.header.stamp)), qos.DATA
     )
     keyboard, terminal = pty.openpty()
 

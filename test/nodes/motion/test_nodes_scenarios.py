@@ -31,7 +31,7 @@ from sysid_nodes.bringup.processes import NodeProcesses
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.computed_torque_controller.identified_parameters import IdentifiedParameters
 from sysid_nodes.conversions import message_from_estimate
-from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.lifecycle import qos
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -169,7 +169,7 @@ def test_set_points_are_tracked_and_parameters_change_on_request_only(
     )  # friction of 0.5 N m is unknown to the controller
     with pytest.raises(LiveError, match="no identified parameters"):
         yes(client)
-    offer = client.node.create_publisher(InertialEstimate, "estimator/parameters", LATCHED)
+    offer = client.node.create_publisher(InertialEstimate, "estimator/parameters", qos.LATCHED)
 
     # What would have reversed gravity, asked for all torque, commanded NaN, or killed the node.
     for bad, _ in BAD_OFFERS:
