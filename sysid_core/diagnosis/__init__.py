@@ -5,7 +5,8 @@ contradiction.
 
 from typing import TYPE_CHECKING
 
-from sysid_core.diagnosis.examine import FAIL_SHARE, Examination, examine  # also a file's name
+from sysid_core.diagnosis.examine import Examination, examine  # also a file's name
+from sysid_core.diagnosis.explain import FAIL_SHARE
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ independent samples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -68,6 +68,8 @@ class Evidence:
         left: Unexplained share of the torque variance of each joint, shape (n,); NaN for unused
             joints.
         by_block: Contribution of each block of time to `log`, shape (blocks,).
+        friction: Most likely Coulomb friction, viscous friction, drive inertia and offset of each
+            joint, shape (n, 4); empty: not estimated.
     """
 
     log: float
@@ -75,6 +77,7 @@ class Evidence:
     inertial_sd: Array
     left: Array
     by_block: Array
+    friction: Array = field(default_factory=lambda: np.empty((0, 4)))
 
 
 class Motion:
@@ -251,7 +254,8 @@ def evidence(
         added = slice(len(prior), len(prior) + 10)
         pi[-10:] += load + load_sd * z[added]
         of_parameters[:, -10:] += load_sd * inverse[:, added]
-    return Evidence(worth, pi, np.linalg.norm(of_parameters, axis=0), out, by_block)
+    rubbed = (own * z[: len(own)])[n_inertial:].reshape(n, 4)
+    return Evidence(worth, pi, np.linalg.norm(of_parameters, axis=0), out, by_block, rubbed)
 
 
 def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:

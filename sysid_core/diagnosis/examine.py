@@ -5,20 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from sysid_core.diagnosis.evidence import left_out
 from sysid_core.diagnosis.explain import (
+    FAIL_SHARE,
+    ODDS,
     SURE,
     USABLE,
     Explanation,
+    alike,
     explanations,
     is_decided,
     odds,
     probability,
 )
 from sysid_core.diagnosis.hypotheses import Fault
+from sysid_core.diagnosis.next_motion import NextMotion, next_motion
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
 from sysid_core.reasons import Reason, Severity, Verdict
@@ -28,7 +33,6 @@ from sysid_core.signals import Recording
 _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
-FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 _FACTORS = (Fault.MASSES, Fault.EFFORT_UNIT)  # of all torques: no motion tells one from the other
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
@@ -44,25 +48,34 @@ class Finding:
         before: Unexplained shares of the torque variance before correction: with the URDF's masses,
             and with fitted masses on held-out blocks.
         after: Unexplained shares in the same order, after correction.
+        others: Further explanations of the same place (joint or tool) that are about as likely.
     """
 
     explanation: Explanation
     odds: float
     before: tuple[float, float]
     after: tuple[float, float]
+    others: tuple[Explanation, ...] = ()
 
     @property
     def reason(self) -> Reason:
         """The finding as a `Reason` with its evidence."""
-        hypothesis = self.explanation.hypothesis
+        hypothesis, same = self.explanation.hypothesis, (self.explanation, *self.others)
         say = Reason.warning if hypothesis.kind in _WARNINGS else Reason.failure
-        shown = dict(
+        shown: dict[str, object] = dict(
             zip(
                 ("urdf_before", "free_before", "urdf_after", "free_after"),
                 (*self.before, *self.after),
                 strict=True,
             )
         )
+        if self.others and hypothesis.kind is not Fault.SILENT:
+            place = hypothesis.place
+            if hypothesis.kind is Fault.TOOL:
+                place = self.explanation.model.body_names[-1]
+            causes, likely = [_code(e) for e in same], [e.probability for e in same]
+            shown |= {"joint": place, "causes": causes, "probabilities": likely}
+            return say("one-of", odds=self.odds, **shown)
         return say(_code(self.explanation), odds=self.odds, **_data(self.explanation), **shown)
 
 
@@ -79,6 +92,8 @@ class Examination:
             and friction, and with fitted masses on held-out blocks.
         duration: Duration of the motion [s].
         streams: Verdict on the efforts of single joints (`effort_faults`).
+        samples: Samples with the corrections of the findings, to which `ranked` belongs; None: the
+            motion that would separate the explanations is not looked for.
     """
 
     joint_names: tuple[str, ...]
@@ -88,6 +103,14 @@ class Examination:
     shares: tuple[float, float]
     duration: float
     streams: Verdict = field(default_factory=Verdict)
+    samples: Samples | None = None
+
+    @cached_property
+    def next_motion(self) -> NextMotion | None:
+        """Motion that would separate the two most probable explanations; None if unknown."""
+        if self.samples is None or len(self.ranked) < 2:
+            return None
+        return next_motion(self.samples, *self.ranked[:2])
 
     @property
     def declared(self) -> float:
@@ -95,6 +118,16 @@ class Examination:
         found.
         """
         return probability(self.ranked, *_AS_DECLARED)
+
+    @property
+    def _is_explained(self) -> bool:
+        """True if the correction of the faults that were found leaves little of the efforts
+        unexplained; otherwise, they are not the cause, or not alone.
+        """
+        last = self.findings[-1].explanation if self.findings else self.ranked[0]
+        if last.hypothesis.kind is Fault.SILENT:
+            return True
+        return (last if last.hypothesis.kind is Fault.OTHER_ROBOT else self.ranked[0]).is_model
 
     @property
     def verdict(self) -> Verdict:
@@ -108,29 +141,33 @@ class Examination:
         reasons = [finding.reason for finding in self.findings]
         refused = any(r.severity is Severity.FAILURE for r in reasons)
         declared = self.declared
-        alike = [e for e in self.ranked if e.probability > 1.0 - SURE]
+        near = [e for e in self.ranked if e.probability > 1.0 - SURE]
         # Data are accepted by the odds by which a fault is named.
-        doubted = any(e.hypothesis.kind not in USABLE for e in alike) and not refused
-        if doubted or declared < 0.5:
+        doubted = any(e.hypothesis.kind not in USABLE for e in near) and not refused
+        unexplained = refused and not self._is_explained
+        if doubted or declared < 0.5 or unexplained:
             say = Reason.warning
-            unlikely = declared < 1.0 - SURE
-            if unlikely and probability(self.ranked, *USABLE) < 0.5:
+            unlikely = declared < 1.0 - SURE and probability(self.ranked, *USABLE) < 0.5
+            if unlikely or unexplained:
                 # Right up to a factor is not judged without a known load.
                 if probability(self.ranked, *USABLE, Fault.EFFORT_UNIT) > 0.5:
                     say = Reason.missing
                 else:  # what doesn't mend the data isn't their fault, or not alone
                     say = Reason.failure
-                    alike = [f.explanation for f in self.findings] + alike
+                    near = [f.explanation for f in self.findings] + near
                     reasons = []
+            found = self.next_motion
             reasons.append(
                 say(
                     "cannot-tell",
                     declared=declared,
-                    causes=[_code(e) for e in alike],
-                    joints=[str(e.hypothesis.data.get("joint", "")) for e in alike],
-                    sizes=[e.hypothesis.amount for e in alike],
-                    probabilities=[e.probability for e in alike],
-                    motions=sorted({e.hypothesis.kind.value for e in alike}),
+                    causes=[_code(e) for e in near],
+                    joints=[str(e.hypothesis.data.get("joint", "")) for e in near],
+                    sizes=[e.hypothesis.amount for e in near],
+                    probabilities=[e.probability for e in near],
+                    motion=found.motion if found else "any",
+                    moved=found.joint if found else "all",
+                    odds=float(np.exp(found.log_odds)) if found else None,
                 )
             )
         urdf, free = self.shares
@@ -191,13 +228,15 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
     start = here
     while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
         if not is_decided(ranked):
+            findings, there, ranked = _two_faults(here, ranked, findings, gains_known)
+            here, shares = there, shares if there is here else left_out(there)
             break
-        best = ranked[0].hypothesis
         seen, here = here, ranked[0].mend(here)
         before, shares = shares, left_out(here)
-        findings.append(Finding(ranked[0], odds(ranked), before, shares))
-        if here is seen or best.kind is Fault.OTHER_ROBOT:  # further faults can't be looked for
-            ranked = _without(ranked)
+        same = alike(ranked)
+        findings.append(Finding(ranked[0], odds(same), before, shares, same[1:]))
+        if here is seen or ranked[0].hypothesis.kind is Fault.OTHER_ROBOT:
+            ranked = _without(ranked)  # further faults can't be looked for
             break
         ranked = explanations(here, gains_known=gains_known)
     else:
@@ -207,9 +246,48 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
             first = findings[0].explanation.hypothesis
             better = alone[0].log > first.log_prior + ranked[0].log
             if better and alone[0].hypothesis.cause != first.cause:
-                ranked, before, shares = alone, left_out(start), left_out(there)
+                here, ranked, before, shares = there, alone, left_out(start), left_out(there)
                 findings = [replace(findings[1], before=before, after=shares)]
-    return Examination(names, used, tuple(findings), ranked, shares, duration)
+    return Examination(names, used, tuple(findings), ranked, shares, duration, samples=here)
+
+
+def _two_faults(
+    samples: Samples,
+    ranked: tuple[Explanation, ...],
+    findings: list[Finding],
+    gains_known: bool,
+) -> tuple[list[Finding], Samples, tuple[Explanation, ...]]:
+    """Look for two faults of which neither is named alone, because each hides in the other: the
+    second is looked for under each of the two likeliest explanations, and both are named if they
+    explain the samples better than any single fault, by the odds by which a cause is named.
+
+    Returns:
+        The findings, the samples corrected for them, and the remaining explanations; as given if no
+        two faults are named.
+    """
+    nothing = findings, samples, ranked
+    if findings or probability(ranked, *USABLE) > 1.0 - SURE:
+        return nothing
+    pairs = []
+    for first in ranked[:2]:
+        there = first.mend(samples)
+        rest = explanations(there, gains_known=gains_known)
+        places = {first.hypothesis.place, rest[0].hypothesis.place}
+        pairs.append((rest[0].log + first.hypothesis.log_prior, places, first, there, rest))
+    (other, others, *_), (worth, places, first, there, rest) = sorted(pairs, key=lambda p: p[0])
+    rival = ranked[0].log if others == places else max(other, ranked[0].log)
+    is_fault = rest[0].hypothesis.kind not in _AS_DECLARED
+    if not is_fault or not is_decided(rest) or worth - rival < np.log(ODDS):
+        return nothing
+    both = rest[0].mend(there)
+    shares = [left_out(x) for x in (samples, there, both)]
+    gain = float(np.exp(min(worth - rival, -np.log(1e-12))))
+    same = alike(rest)
+    found = [
+        Finding(first, gain, shares[0], shares[1]),
+        Finding(rest[0], odds(same), shares[1], shares[2], same[1:]),
+    ]
+    return found, both, explanations(both, gains_known=gains_known)
 
 
 def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:

@@ -36,6 +36,7 @@ from sysid_core.robot import Array, RobotModel
 
 ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
 SURE = ODDS / (1.0 + ODDS)  # probability of what is named
+FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly: a budget of time
@@ -75,6 +76,11 @@ class Explanation:
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
         return float(mass), float(self.evidence.inertial_sd[-10])
 
+    @property
+    def is_model(self) -> bool:
+        """True if the motion explains the efforts: most of their variance, on average over joints."""
+        return not float(np.nanmean(self.evidence.left)) > FAIL_SHARE
+
     def mend(self, samples: Samples) -> Samples:
         """Correct samples for the hypothesis; a tool becomes part of the last link as estimated."""
         if self.hypothesis.kind is not Fault.TOOL:
@@ -97,7 +103,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     of_cause: dict[tuple[str, str], list[_Judged]] = {}
 
     def judge(hypothesis: Hypothesis) -> float:
-        found = _evidence(samples, hypothesis, motion)
+        found = evidence_of(samples, hypothesis, motion)
         if found is None:
             return -np.inf
         entry = (_score(samples, found, hypothesis, gains_known), hypothesis, found)
@@ -113,7 +119,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     if any(h.code in _SIZED for h in finalists):
         sized = likeliest(*(h.kind for h in finalists if h.code in _SIZED))
         of_cause.pop(sized.cause, None)  # few samples told its size
-        judge(_refined(samples, sized, lambda h: _log(_evidence(samples, h, motion))))
+        judge(_refined(samples, sized, lambda h: _log(evidence_of(samples, h, motion))))
     if likeliest(*Fault).kind not in USABLE:
         for hypothesis in _composed_faults(sift, likeliest):
             judge(hypothesis)
@@ -256,14 +262,29 @@ def _finalists(samples: Samples, sift: _Sift, gains_known: bool) -> list[Hypothe
     return out
 
 
+def alike(ranked: Sequence[Explanation]) -> tuple[Explanation, ...]:
+    """Return the most probable explanation and those of the same place (joint or tool) that are
+    within the odds by which a cause is named.
+
+    If the efforts are unrelated to the motion, so are they under all explanations that leave their
+    variance unexplained.
+    """
+    best = ranked[0]
+    near = [e for e in ranked if e.probability > (1.0 - SURE) * best.probability]
+    if best.hypothesis.kind is Fault.SILENT:
+        same = [e for e in near if not e.is_model]
+        return (best, *(e for e in same if e is not best))
+    return tuple(e for e in near if e.hypothesis.place == best.hypothesis.place)
+
+
 def is_decided(ranked: Sequence[Explanation]) -> bool:
-    """Return True if the most probable explanation can be named, judged by its odds.
+    """Return True if the place of the most probable explanation can be named, judged by its odds.
 
     Args:
         ranked: Explanations of the samples, the most probable first.
     """
     # Other masses of the description excuse any torques.
-    return odds(ranked) >= ODDS and ranked[0].hypothesis.kind is not Fault.MASSES
+    return odds(alike(ranked)) >= ODDS and ranked[0].hypothesis.kind is not Fault.MASSES
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
@@ -294,15 +315,17 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
         yield replace(other_gravity(gravity), share=0.5 * cell)
 
 
-def _evidence(
+def evidence_of(
     samples: Samples,
     hypothesis: Hypothesis,
-    motion: Motion,
+    motion: Motion | None = None,
     *,
     thorough: bool = True,
     exact: bool = False,
 ) -> Evidence | None:
-    """Evidence of a hypothesis about samples with this motion; None if loops do not close."""
+    """Evidence of a hypothesis about samples with this motion (None: to be computed); None if loops
+    do not close.
+    """
     try:
         there = hypothesis.mend(samples)
         moved = there.q is not samples.q or there.a is not samples.a
@@ -335,10 +358,10 @@ class _Sift:
     def evidence(self, hypothesis: Hypothesis) -> Evidence | None:
         """Evidence of a hypothesis on these samples."""
         if hypothesis.kind not in (Fault.EFFORT_UNIT, Fault.MASSES):
-            return _evidence(self.samples, hypothesis, self.motion, thorough=False)
+            return evidence_of(self.samples, hypothesis, self.motion, thorough=False)
         factor = hypothesis.amount
         if factor not in self.of_factor:
-            self.of_factor[factor] = _evidence(
+            self.of_factor[factor] = evidence_of(
                 self.samples, scale_fault(factor), self.motion, exact=True
             )
         return self.of_factor[factor]
@@ -394,7 +417,7 @@ def probability(ranked: Sequence[Explanation], *kinds: Fault) -> float:
     return sum(e.probability for e in ranked if e.hypothesis.kind in kinds)
 
 
-def odds(ranked: Sequence[Explanation]) -> float:
-    """Return the odds of the most probable explanation against all others together."""
-    best = ranked[0].probability
-    return best / max(1.0 - best, 1e-12)
+def odds(some: Sequence[Explanation]) -> float:
+    """Return the odds that one of these explanations is right, against all others together."""
+    likely = sum(e.probability for e in some)
+    return likely / max(1.0 - likely, 1e-12)

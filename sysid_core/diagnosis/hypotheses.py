@@ -145,6 +145,12 @@ class Hypothesis:
         return self.code, f"{self.joints}{self.data.get('hold', '')}"
 
     @property
+    def place(self) -> str:
+        """Name of the single joint that is faulty, `tool`, or else the name of the fault."""
+        tool = self.kind is Fault.TOOL
+        return "tool" if tool else str(self.data.get("joint", "/".join(self.cause)))
+
+    @property
     def joints(self) -> tuple[str, ...]:
         """Names of the joints that the fault concerns; empty: none in particular."""
         one = self.data.get("joint")

@@ -31,6 +31,16 @@ class Text:
     page: str = "verdicts.md"
 
 
+MOTIONS = {
+    "range": "To separate the causes best, move one joint through its whole range",
+    "turned": "To separate the causes best, repeat the motion with one joint turned by 90°",
+    "wide": "To separate the causes best, move all joints slowly through their whole ranges",
+    "fast": "To separate the causes best, repeat the motion at twice the speed",
+    "none": "No simple motion separates the causes",
+    "any": "Record a slow motion through distant postures, and a fast one",
+}
+
+
 class _Words(Formatter):
     """Formatter of numbers and lists in the texts of reasons."""
 
@@ -39,6 +49,8 @@ class _Words(Formatter):
             return ", ".join(self.format_field(x, format_spec) for x in value)
         if value is None:
             return "unknown"
+        if format_spec == "words":
+            return MOTIONS[str(value)]
         if format_spec.endswith("%") and isinstance(value, int | float):
             spec = format_spec[:-1]
             return f"{format(100.0 * value, spec if spec[-1:].isalpha() else spec + 'f')} %"
@@ -200,11 +212,17 @@ TEXTS: Mapping[str, Text] = {
         "The data do not show whether all declarations are correct (the probability that they are is {declared:.2g}), or else which of these causes explains the"
         " efforts: {causes}. In the order of the causes, the joints concerned are {joints}; the sizes of the errors are {sizes:.3g}; the probabilities are"
         " {probabilities:.2g}.",
-        "Do not change the declarations yet. Record a motion that separates the causes: a slow motion through distant"
-        " postures separates zero angles, mounting, tools and gains; a fast motion of all joints separates time stamps"
-        " and delays. Only a known load separates wrong masses in the URDF from a wrong unit of the efforts (--loaded).",
+        "Do not change the declarations yet. {motion:words} (joint: {moved}). The expected odds between the first two causes are then {odds:.2g} : 1; if"
+        " they are near 1 : 1, no simple motion separates them. Only a known load separates wrong masses in the URDF from a wrong unit of the efforts (--loaded).",
         "A cause is named only if it is 20 times as likely as all other causes together.",
         "motions.md",
+    ),
+    "one-of": Text(
+        "Fault of one joint or tool",
+        "There is a fault at '{joint}', but the data do not show of which kind: {causes}, with the probabilities {probabilities:.2g}."
+        + _EVIDENCE,
+        "Compare the declarations of '{joint}' with the robot (direction, zero, gain, or tool), and change the one that differs.",
+        "Each of these faults has almost the same effect on the efforts of this motion.",
     ),
     "blocks-unpredicted": Text(
         "Masses that do not predict the recording",

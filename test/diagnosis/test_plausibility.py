@@ -20,7 +20,7 @@ from sysid_core.diagnosis import (
 )
 from sysid_core.diagnosis.evidence import Evidence, evidence
 from sysid_core.diagnosis.examine import Finding
-from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
+from sysid_core.diagnosis.explain import Explanation, evidence_of, explanations, is_decided
 from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -30,13 +30,17 @@ from sysid_core.diagnosis.hypotheses import (
     candidates,
     mass_fault,
     mount_of,
+    scale_fault,
+    sign_fault,
+    zero_angle,
 )
+from sysid_core.diagnosis.next_motion import next_motion
 from sysid_core.diagnosis.samples import LAGS
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import judge_carried_mass
-from sysid_core.reasons import Outcome, Verdict
+from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
@@ -180,6 +184,51 @@ def test_reversed_positions_of_several_joints_are_one_fault(model, run, joints):
     (found,) = judged(model, flipped).failures
     assert found.code == "position-signs"
     assert found.data["joints"] == tuple(model.joint_names[j] for j in joints)
+
+
+def test_two_faults_that_hide_each_other_are_named(model, run):
+    """Alone, neither explains more than the other, so that none is named before both are found."""
+    there = changed(run, effort=negated(run.joints.effort, 3))
+    tilted = model.with_gravity(gravity_of_mount((np.pi / 2, 0.0, 0.0)))
+    codes = {reason.code for reason in judged(tilted, there).failures}
+    assert codes == {"mounting", "effort-sign"}
+
+
+def test_a_fault_of_a_joint_is_told_if_its_kind_is_not(model, run):
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
+    found = evidence_of(samples, AS_DECLARED)
+    kinds = Fault.EFFORT_SIGN, Fault.POSITION_SIGN
+    both = [
+        Explanation(sign_fault(model.joint_names, (3,), kind), found, p, model)
+        for kind, p in zip(kinds, (0.6, 0.39), strict=True)
+    ]
+    rest = Explanation(AS_DECLARED, found, 0.01, model)
+    assert is_decided([*both, rest])
+    assert not is_decided([both[0], replace(rest, probability=0.4)])
+    reason = Finding(both[0], 99.0, (0.5, 0.5), (0.1, 0.1), (both[1],)).reason
+    assert reason.code == "one-of" and reason.data["joint"] == "wrist_1_joint"
+    assert reason.data["causes"] == ("effort-sign", "position-sign")
+
+
+def test_the_next_motion_separates_two_causes(model, run):
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names))
+
+    def explained(hypothesis: Hypothesis) -> Explanation:
+        return Explanation(hypothesis, evidence_of(samples, hypothesis), 0.5, model)
+
+    alike = next_motion(samples, explained(mass_fault(model, 3.0)), explained(scale_fault(3.0)))
+    assert alike.log_odds < np.log(3.0)
+    zero = explained(zero_angle(model.joint_names, 1, -0.5))
+    found = next_motion(samples, explained(AS_DECLARED), zero)
+    assert found.log_odds > np.log(20.0)
+    text = Reason.warning(
+        "cannot-tell",
+        **dict.fromkeys(("declared", "odds"), found.log_odds),
+        **dict.fromkeys(("causes", "joints", "sizes", "probabilities"), ()),
+        motion=found.motion,
+        moved=found.joint,
+    )
+    assert found.joint in text.remedy
 
 
 def test_a_fault_found_in_place_of_another_is_dropped(model, run):
