@@ -38,6 +38,8 @@ _FINER = STEP / 4  # [s]: what is left of a second-order method's error is a six
 # [rad²] Of a 12-bit encoder's rounding, (2π/4096)²/12: no replay is better.
 _TINY = 2e-7
 _PROBED = 3  # times that a deviation is found with secants over the last
+# Of a term's scale, at which a search begins: over fewer instants of stick and slip, it ends in valleys.
+_WIDE = 0.5
 _PROBE = 0.05  # of a term's scale: beyond the rounding of stick and slip, within its curvature
 _INDEX = {term: i for i, term in enumerate(TERMS)}
 
@@ -163,9 +165,9 @@ def solve_joint(
 
     r = errors(motions, p, step)
     squares, cost = cost_of(r, p)
-    damping = 1e-2
+    damping, probe = 1e-2, _WIDE
     for _ in range(_TRIAL_ITERATIONS if trial else _ITERATIONS):
-        J = jacobian(motions, p, r, terms, step)
+        J = jacobian(motions, p, r, terms, step, probe)
         H = J.T @ (w[:, None] * J) * (count / squares) + np.diag((scale / spread) ** 2)
         g = J.T @ (w * r) * (count / squares) + scale * (p[at] - middle) / spread**2
         better = False
@@ -183,12 +185,14 @@ def solve_joint(
                 better = True
                 break
             damping *= 4.0
-        if not better:
-            break
-        gain, p, r, cost, squares = cost - cost_new, p_new, r_new, cost_new, squares_new
-        damping /= 4.0
+        gain = cost - cost_new if better else 0.0
+        if better:
+            p, r, cost, squares = p_new, r_new, cost_new, squares_new
+            damping /= 4.0
         if gain < count * (_TRIAL_SETTLED if trial else _SETTLED):
-            break
+            if trial or probe == _PROBE:
+                break
+            damping, probe = 1e-2, _PROBE
     values = {term: float(p[_INDEX[term]]) for term in start}
     return JointFit(values, squares, count, priors, cost)
 
@@ -199,15 +203,16 @@ def jacobian(
     r: Array,
     terms: Sequence[Term],
     step: float = STEP,
+    probe: float = _PROBE,
 ) -> Array:
-    """Return the derivatives of the errors with respect to each term, in units of the term's scale,
-    shape (K, len(terms)).
+    """Return the change of the errors if a term is changed by the probe, per change of the term in
+    units of its scale, shape (K, len(terms)).
     """
     columns = []
     for term in terms:
         moved = p.copy()
-        moved[_INDEX[term]] += _PROBE * TERMS[term].scale
-        columns.append((errors(motions, moved, step) - r) / _PROBE)
+        moved[_INDEX[term]] += probe * TERMS[term].scale
+        columns.append((errors(motions, moved, step) - r) / probe)
     return np.stack(columns, axis=1)
 
 

@@ -381,10 +381,11 @@ def joint_motions(
 
 @dataclass(frozen=True)
 class _Drive:
-    """Joint that moved, with its data."""
+    """Joint that moved, with its data, and a fit that explains them, if there is one."""
 
     motions: list[JointMotion]
     priors: Mapping[Term, Prior]
+    explained: JointFit | None = None
 
     @cached_property
     def start(self) -> dict[Term, float]:
@@ -396,9 +397,13 @@ class _Drive:
 
     @cached_property
     def data(self) -> float:
-        """Effective number of independent data of the motions, computed with the simplest model."""
-        base = solve_joint(self.motions, self.start, trial=True, priors=self.priors)
-        return independent_data(self.motions, base)
+        """Effective number of independent data, from the errors that a fit leaves; without one, the
+        simplest model.
+        """
+        fit = self.explained or solve_joint(
+            self.motions, self.start, trial=True, priors=self.priors
+        )
+        return independent_data(self.motions, fit)
 
     def fit(
         self,
@@ -428,7 +433,7 @@ class _Drive:
         renumbered = [
             replace(m, block=np.array([number[b] for b in m.block], dtype=np.int64)) for m in parts
         ]
-        return _Drive(renumbered, self.priors)
+        return replace(self, motions=renumbered)
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
@@ -465,15 +470,17 @@ class _Drive:
         ours, others = (errors(self.motions, x.vector) for x in (fit, without))
         return term not in self.reached or not np.array_equal(ours, others)
 
-    def try_term(self, fits: Sequence[JointFit], term: Term, weights: Array) -> list[JointFit]:
-        """Fit each half of the blocks with an additional term, starting from the values without them; and
-        the first from usual values, the second from those of the first: terms that had to explain
-        what is new may not find back.
+    def halved(
+        self, fits: Sequence[JointFit], terms: Sequence[Term], weights: Array
+    ) -> list[JointFit]:
+        """Fit terms to each half of the blocks, starting from earlier fits; and the first from usual
+        values, the second from those of the first: terms that had to explain what is new may not
+        find back.
         """
-        other = self.usual((*fits[0].values, term))
+        other = self.usual(terms)
         found: list[JointFit] = []
         for fit, half in zip(fits, self.halves, strict=True):
-            starts = {**fit.values, term: self.priors[term].mean}, other
+            starts = {t: fit.values.get(t, self.priors[t].mean) for t in terms}, other
             tried = [self.fit(start, half * weights, trial=True) for start in starts]
             found.append(min(tried, key=lambda fit: fit.cost))
             other = found[0].values
@@ -514,14 +521,15 @@ def _identify_drives(
     progress("fitting the servos")
     weights = _weights(drives, chosen)
     fits = [_best_start(d, f, w) for d, f, w in zip(drives, chosen, weights, strict=True)]
+    # The simplest model left errors that persist; what these fits leave are more independent data.
+    drives = [replace(d, explained=f) for d, f in zip(drives, fits, strict=True)]
     deviations = [
         {t: sd for t, sd in _deviations(d, f, w).items() if d.shows(f, t)}
         for d, f, w in zip(drives, fits, weights, strict=True)
     ]
     priors = _kin(fits, deviations)
     out = {}
-    for joint, fit, square, w in zip(moved, fits, squares, weights, strict=True):
-        drive = moved[joint]
+    for joint, drive, fit, square, w in zip(moved, drives, fits, squares, weights, strict=True):
         # From a bound, where its change may show nothing, a term begins at what the others have.
         start = {t: priors[t].mean if t in priors and at_bound(fit, t) else x
                  for t, x in fit.values.items() if t in priors or drive.shows(fit, t)}  # fmt: skip
@@ -631,47 +639,87 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
     return priors
 
 
+@dataclass(frozen=True)
+class _Trial:
+    """Fits of all drives to each half of the blocks, with the same additional terms.
+
+    Attributes:
+        fits: Fits of each drive.
+        squares: Mean squared error of each block not fitted, by drive [rad²].
+    """
+
+    fits: list[list[JointFit]]
+    squares: list[Array]
+
+    def gains(self, other: _Trial) -> Array:
+        """Logarithms of how much likelier this makes the blocks, shape (drives, blocks).
+
+        Each block of each drive is one datum with its own variance, in addition to the usual one of
+        the drive: whether a block that is replayed well already is replayed better still mustn't
+        decide.
+        """
+        out = []
+        for new, old in zip(self.squares, other.squares, strict=True):
+            usual = min(np.median(old), np.median(new)) + ROUNDING**2
+            out.append(0.5 * np.log((old + usual) / (new + usual)))
+        return np.array(out)
+
+    def likelier(self, other: _Trial) -> bool:
+        """True if this makes the blocks three times as likely as the other trial, and a one-sided test
+        at 10 % over the blocks confirms it, so that a few bad blocks do not decide.
+        """
+        gains = self.gains(other)
+        mean, blocks = gains.mean(axis=0), gains.shape[1]
+        sure = float(stdtrit(max(blocks - 1, 1), 1.0 - _CHANCE)) / np.sqrt(blocks)
+        spread = mean.std(ddof=1 if blocks > 1 else 0)
+        return bool(gains.sum() > _ODDS and mean.mean() > sure * spread)
+
+
 def choose_terms(
     drives: Sequence[_Drive], progress: Callable[[str], None] = lambda phase: None
 ) -> tuple[list[JointFit], list[float]]:
     """Return the terms that improve the prediction of held-out blocks, the same terms for all
     drives.
 
-    Every second block is held out of one fit, and fitted by the other. A term is added if
-    it makes the held-out blocks three times as likely in all, and if a one-sided test at 10 % over
-    the blocks confirms this, so that a few bad blocks do not decide. Each block of each drive has
-    its own variance, in addition to the usual variance of the drive.
+    Every second block is held out of one fit, and fitted by the other. Terms are added one after
+    another. At the end, each that was added must show that the others need it, searched for without
+    it from where the search with it ended: an early term may only have stood for a later one, and a
+    term may only have helped the search of the others.
 
     Returns:
         Fit of each drive to one half, and its mean squared error on blocks not fitted [rad²].
     """
     progress(f"simplest model of {len(drives)} servos; compiled once on a new machine")
     fits = [[d.fit(d.start, half, trial=True) for half in d.halves] for d in drives]
-    scores = [drive.squares(fit) for drive, fit in zip(drives, fits, strict=True)]
     # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
     weights = _weights(drives, [fit[0] for fit in fits])
-    blocks = len(scores[0])
-    sure = float(stdtrit(max(blocks - 1, 1), 1.0 - _CHANCE)) / np.sqrt(blocks)
+
+    def trial(fits: list[list[JointFit]]) -> _Trial:
+        return _Trial(fits, [d.squares(fit) for d, fit in zip(drives, fits, strict=True)])
+
+    def with_terms(best: _Trial, change: Callable[[tuple[Term, ...]], tuple[Term, ...]]) -> _Trial:
+        return trial([
+            drive.halved(fit, change(tuple(fit[0].values)), w)
+            for drive, fit, w in zip(drives, best.fits, weights, strict=True)
+        ])  # fmt: skip
+
+    best, added = trial(fits), []
     for term in CHOICES:
         progress(f"trying {term.value.replace('_', ' ')}")
-        start = TERMS[term].start
-        tried, new, gains = [], [], []
-        for drive, fit, score, w in zip(drives, fits, scores, weights, strict=True):
-            tried.append(drive.try_term(fit, term, w))
-            new.append(drive.squares(tried[-1]))
-            # Whether a block that is replayed well already is replayed better still mustn't decide.
-            usual = min(np.median(score), np.median(new[-1])) + ROUNDING**2
-            gains.append(np.log((score + usual) / (new[-1] + usual)))
+        tried = with_terms(best, lambda terms, new=term: (*terms, new))
         # Not reached by any motion, as a speed limit may be.
-        if all(f.values[term] == start for fit in tried for f in fit):
-            continue
-        gain = np.mean(gains, axis=0)
-        odds = 0.5 * float(np.sum(gains))  # their logarithm; each block of each drive is one datum
-        if odds > _ODDS and gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
-            fits, scores = tried, new
-    counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
-    held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]
-    return [fit[0] for fit in fits], held_out
+        reached = any(f.values[term] != TERMS[term].start for fit in tried.fits for f in fit)
+        if reached and tried.likelier(best):
+            best = tried
+            added.append(term)
+    for term in added:
+        progress(f"trying without {term.value.replace('_', ' ')}")
+        tried = with_terms(best, lambda terms, old=term: tuple(t for t in terms if t != old))
+        if not best.likelier(tried):
+            best = tried
+    counts = [np.bincount(drive.blocks) for drive in drives]
+    held_out = [float(s @ c / c.sum()) for s, c in zip(best.squares, counts, strict=True)]
+    return [fit[0] for fit in best.fits], held_out
 
 
 def _weights(drives: Sequence[_Drive], fits: Sequence[JointFit]) -> list[Array]:

@@ -157,6 +157,44 @@ def test_what_hobby_servos_seldom_have_is_found(
     assert overall([again.rms], [1.0]) < 0.002
 
 
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_limit_that_no_servo_has_is_not_found(seed: int, robot: RobotModel) -> None:
+    """The first of the terms that are tried, an acceleration limit, stands for inertia and backlash
+    until these are tried.
+    """
+    rng, tick = np.random.default_rng(seed), 2 * np.pi / 4096
+    ranges = {
+        Term.COMPLIANCE: (0.05, 0.1),
+        Term.TIME_CONSTANT: (0.03, 0.08),
+        Term.FRICTION: (0.005, 0.03),
+        Term.LOAD_FRICTION: (0.05, 0.3),
+        Term.INERTIA: (0.0005, 0.002),
+        Term.BACKLASH: (0.003, 0.01),
+    }
+    same = {Term.BREAKAWAY: 0.005, Term.BREAKAWAY_SPEED: 0.1, Term.DELAY: 0.02}
+    servos = tuple(
+        JointServo(joint, {term: rng.uniform(*limits) for term, limits in ranges.items()} | same)
+        for joint in robot.joint_names
+    )
+    t = np.arange(0.0, 60.0, 0.02)
+    frequencies = np.exp(rng.uniform(np.log(0.05), np.log(1.5), (5, 2)))
+    phases = rng.uniform(0.0, 2 * np.pi, (5, 2))
+    target = 0.12 * np.sin(2 * np.pi * t[:, None, None] * frequencies + phases).sum(axis=1)
+    q = ServoModel(robot, servos).simulate(t, target, t, target[0], step=0.001)
+    seen = ServoRecording("seen", robot.joint_names, t, np.round(q / tick) * tick, t, target)
+    result = identify_servos([seen], robot)
+    limits = {Term.INVERSE_ACCELERATION, Term.INVERSE_SPEED, Term.INVERSE_LIMIT, Term.INTEGRAL}
+    errors = []
+    for found, true in zip(result.model.servos, servos, strict=True):
+        assert not limits & set(found.values)
+        errors += [
+            (found.values[term] - true.values[term]) / found.deviations[term]
+            for term in true.values
+        ]
+    assert np.mean(np.abs(errors) < 2.0) > 0.9
+    assert 0.3 < np.median(np.abs(errors)) < 1.0  # as a normal distribution's: 0.67
+
+
 def test_a_base_on_a_wall_is_saved_with_its_gravity(
     robot: RobotModel, motions: tuple[ServoRecording, ...], tmp_path: Path
 ) -> None:
