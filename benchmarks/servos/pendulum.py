@@ -33,8 +33,8 @@ from sysid_core.servos import (
     read_recordings,
     replay,
 )
+from sysid_core.servos.choose import joint_motions
 from sysid_core.servos.fit import solve_joint
-from sysid_core.servos.identify import joint_motions
 from sysid_core.servos.model import body_tree
 from sysid_core.servos.recording import match_joints
 from sysid_studies.table import print_head, print_row

@@ -35,9 +35,9 @@ from sysid_core.servos import (
     replay_in_mujoco,
     servo_mjcf,
 )
+from sysid_core.servos.choose import BASE, joint_motions
 from sysid_core.servos.fit import solve_joint
 from sysid_core.servos.ground import Ground, Surface
-from sysid_core.servos.identify import BASE, joint_motions
 from sysid_core.servos.model import TERMS, body_tree
 from sysid_core.servos.recording import match_joints
 from sysid_studies.table import print_head, print_row

@@ -13,7 +13,8 @@ from sysid_core.errors import SignalError
 from sysid_core.report import Figure, Report, moving_robot, thinned
 from sysid_core.robot import RobotModel, hold_joints
 from sysid_core.servos.bodies import Array
-from sysid_core.servos.identify import JointResult, ServoIdentification
+from sysid_core.servos.identify import ServoIdentification
+from sysid_core.servos.joints import JointResult
 from sysid_core.servos.model import TERMS, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording, match_joints
 from sysid_core.servos.scales import servo_scales

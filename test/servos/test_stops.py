@@ -21,8 +21,8 @@ from sysid_core.servos import (
     save_servos,
     servo_mjcf,
 )
+from sysid_core.servos.choose import joint_motions
 from sysid_core.servos.ground import Ground, Surface
-from sysid_core.servos.identify import joint_motions
 from sysid_core.servos.stops import FREE, find_stops
 from sysid_core.workflows import ServoFiles, ServoSettings
 
