@@ -150,6 +150,8 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
         "The columns were recognised by their names."
         if layout.by_name
         else "Velocities were recognised as the derivatives of positions."
+        if layout.velocity
+        else "Positions and velocities were not recognised."
     )
     lines = [
         f"# Column map of '{recording.name}', written by `sysid init`. {how}",

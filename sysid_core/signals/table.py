@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,13 +18,12 @@ from sysid_core.robot import Array
 from sysid_core.signals.array_file import ARRAY_ENDINGS, flat_columns, read_arrays
 from sysid_core.signals.column_map import Column, ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
+from sysid_core.signals.text_table import TextTable
 
 LEAST_STEP, LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower
 MOST_LOST = 0.05  # share of rows: a file with more isn't damaged, its map is wrong
 _HEAD = 10  # first rows in which drivers leave what their buffers held
 _JUMP = 10.0  # times as fast as in all of the later rows: no motion
-_LONGEST_LINE = 1_000_000  # characters: 1000 joints need 50 000
-_ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 
 
 def read_table(path: str | Path, columns: ColumnMap) -> Recording:
@@ -270,9 +267,8 @@ def _opened_table(path: Path, columns: ColumnMap) -> _Table:
     """Open a table in the format of its file extension."""
     if path.suffix in ARRAY_ENDINGS:
         return _of_arrays(read_arrays(path))
-    return _Table(
-        _head(path, columns), lambda which: _read_columns(path, columns, which), 1 + columns.header
-    )
+    text = TextTable.of(path, _kind(columns), delimiter=columns.delimiter, header=columns.header)
+    return _Table(list(text.names), text.read, 1 + columns.header)
 
 
 def _joint_signals(
@@ -301,118 +297,6 @@ def _joint_signals(
             gain = columns.drives.gains[j] if columns.reduction is None else 1.0
             effort[:, j] += values[column] / gain
     return q, v, a, effort
-
-
-def _head(path: Path, columns: ColumnMap) -> list[str]:
-    """Names of the columns of a table; empty strings if there is no header."""
-    delimiter = _delimiter(columns)
-    with _opened(path, columns) as file:
-        lines = [_line(file).strip().lstrip("#")] if columns.header else []
-        line = _line(file)
-        while line and not line.partition("#")[0].strip():
-            line = _line(file)
-        lines.append(line)
-    if not lines[-1]:
-        raise SignalError(f"'{path}' has no samples.", remedy="Check the path.")
-    names, row = (
-        [c.strip().strip("\"'") for c in x.split(delimiter)] for x in (lines[0], lines[-1])
-    )
-    return names if columns.header else [""] * len(row)
-
-
-def _line(file: TextIO) -> str:
-    line = file.readline(_LONGEST_LINE + 1)
-    if len(line) > _LONGEST_LINE:
-        raise ValueError(f"a line has more than {_LONGEST_LINE} characters")
-    return line
-
-
-def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> tuple[dict[int, Array], str]:
-    """Read some columns of a table, with NaN in unreadable rows; the other columns may have any
-    content.
-
-    Returns:
-        The columns, and the fault of the first unreadable row.
-    """
-    if not which:
-        return {}, ""
-    delimiter = _delimiter(columns)
-    with _opened(path, columns) as file:
-        try:
-            values = np.loadtxt(
-                _rows_alike(file, delimiter),
-                delimiter=delimiter,
-                skiprows=int(columns.header),
-                usecols=which,
-                ndmin=2,
-            )
-            problem = ""
-        except ValueError:
-            file.seek(0)
-            values, problem = _damaged(file, delimiter, int(columns.header), which)
-    return dict(zip(which, values.T, strict=True)), problem
-
-
-def _rows_alike(file: Iterable[str], delimiter: str | None) -> Iterator[str]:
-    """Yield the lines of a table; after the header, all lines must have the same number of cells."""
-    cells = 0
-    for number, line in enumerate(file, start=1):
-        if (row := line.partition("#")[0].strip()) and number > 1:
-            n = _count(row, delimiter)
-            cells = cells or n
-            if n != cells:
-                raise ValueError(f"line {number} has {n} cells, those before have {cells}")
-        yield line
-
-
-def _count(row: str, delimiter: str | None) -> int:
-    return len(row.split()) if delimiter is None else row.count(delimiter) + 1
-
-
-def _damaged(
-    file: TextIO, delimiter: str | None, header: int, which: list[int]
-) -> tuple[Array, str]:
-    """Read columns row by row, with NaN in rows that have another length than most rows, or no
-    number.
-    """
-    rows: list[tuple[int, list[str]]] = []
-    number = 0
-    while line := _line(file):
-        number += 1
-        row = line.partition("#")[0].strip()
-        if row and number > header:
-            rows.append((number, row.split(delimiter)))
-    lengths = [len(cells) for _, cells in rows]
-    width = max(set(lengths), key=lambda n: (lengths.count(n), n))
-    values = np.full((len(rows), len(which)), np.nan)
-    problem = ""
-    for k, (at, cells) in enumerate(rows):
-        if len(cells) != width:
-            problem = problem or f"line {at} has {len(cells)} cells, most have {width}"
-            continue
-        try:
-            values[k] = [float(cells[column]) for column in which]
-        except (ValueError, IndexError) as err:
-            problem = problem or f"{err} in line {at}"
-    return values, problem
-
-
-def _delimiter(columns: ColumnMap) -> str | None:
-    return None if columns.delimiter == "whitespace" else columns.delimiter
-
-
-@contextmanager
-def _opened(path: Path, columns: ColumnMap) -> Iterator[TextIO]:
-    """Provide the text of a table, and convert reading errors to messages."""
-    with TextIOWrapper(_kind(columns).open(path), encoding=_ENCODING) as file:
-        try:
-            yield file
-        except (OSError, ValueError) as err:
-            raise SignalError(
-                f"'{path}' isn't a table of numbers: {str(err).rstrip('.')}.",
-                remedy="Check `delimiter` and `header` of the column map; every row needs all"
-                " columns.",
-            ) from err
 
 
 def _kind(columns: ColumnMap) -> FileKind:

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from sysid_core.files import FileKind
 from sysid_core.robot import Array
 from sysid_core.signals.column_map import SECONDS
 from sysid_core.signals.table import LEAST_STEP, LONGEST_STEP
+from sysid_core.signals.text_table import TextTable
 
 _KIND = FileKind("table", "Give a table of numbers (CSV).", SignalError)
 _ROWS = 5_000  # that are looked at: at 1 kHz five seconds of motion
@@ -80,24 +79,14 @@ class TableLayout:
         Raises:
             SignalError: The file is not a table of numbers.
         """
-        with _KIND.open(Path(path)) as file:
-            raw = list(islice(file, _ROWS + 2))
-        try:
-            text = [line.decode("utf-8-sig").strip() for line in raw]
-        except UnicodeDecodeError as err:
-            raise SignalError(
-                f"'{path}' isn't a table of text.", remedy="Give a CSV file, or a rosbag2 folder."
-            ) from err
-        lines = [line for line in text if line and not line.startswith("%")]
-        if len(lines) < 3:
-            raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
-        delimiter = _delimiter(lines[1].lstrip("#"))
-        rows = [_cells(line.lstrip("# "), delimiter) for line in lines]
-        header = not all(map(_is_number, rows[0]))
-        width = len(rows[1])
-        names = tuple(rows[0]) if header and len(rows[0]) == width else ("",) * width
-        body = [row for row in rows[header:] if len(row) == width]
-        values = np.array([[_number(cell) for cell in row] for row in body])
+        table = TextTable.of(Path(path), _KIND)
+        columns, _ = table.read(most=_ROWS)
+        values = np.column_stack([*columns.values()])
+        values = values[~np.isnan(values).all(axis=1)]
+        if len(values) < 2:
+            raise SignalError(f"'{path}' has {len(values)} rows.", remedy="Give a whole recording.")
+        header, width = table.header, values.shape[1]
+        names = table.names if len(table.names) == width else ("",) * width
         time, unit, rate = _time(values, names)
         found = _by_names(names, joints) if header else {}
         by_name = len(found.get("position", ())) == len(joints)
@@ -110,33 +99,10 @@ class TableLayout:
             bool(position) and float(np.nanmax(np.abs(values[:, list(position)]))) > 2 * largest
         )
         return cls(
-            "whitespace" if delimiter is None else delimiter, names, header, time, unit, rate,
+            table.delimiter or "whitespace", names, header, time, unit, rate,
             position, found.get("velocity", ()), found.get("effort", ()), by_name,
             "deg" if degrees else "rad",
         )  # fmt: skip
-
-
-def _delimiter(line: str) -> str | None:
-    try:
-        found = csv.Sniffer().sniff(line, delimiters=",;\t").delimiter
-    except csv.Error:
-        return None
-    return found if found in line else None
-
-
-def _cells(line: str, delimiter: str | None) -> list[str]:
-    return [cell.strip().strip("\"'") for cell in line.split(delimiter)]
-
-
-def _is_number(cell: str) -> bool:
-    return bool(np.isfinite(_number(cell))) or cell.lower() in ("nan", "inf", "-inf", "")
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")
 
 
 def _time(values: Array, names: tuple[str, ...]) -> tuple[int | None, str, float]:

@@ -7,12 +7,9 @@ flattened ROS messages, and commonly elsewhere; or their names are given.
 
 from __future__ import annotations
 
-import csv
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +22,7 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import POSE_FRAME, Array, robot_of_poses
 from sysid_core.signals.array_file import ARRAY_ENDINGS, read_arrays, stored_arrays
 from sysid_core.signals.recording import JointStream, Mark, Recording, Stamps, WrenchStream
+from sysid_core.signals.text_table import TextTable
 
 TABLE_ENDINGS = (".csv", ".txt", ".tsv", *ARRAY_ENDINGS)
 _FILE = FileKind("table", "Give a CSV, NPZ, Parquet or MAT file.", SignalError)
@@ -175,54 +173,14 @@ def read_any_table(path: Path) -> dict[str, Array]:
     Raises:
         SignalError: The file cannot be read.
     """
-    return read_arrays(path) if path.suffix in ARRAY_ENDINGS else _text_table(path)
-
-
-def _text_table(path: Path) -> dict[str, Array]:
-    stream = _FILE.open(path)
-    wide = stream.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
-    stream.seek(0)
-    with TextIOWrapper(stream, "utf-16" if wide else "utf-8-sig", errors="replace") as file:
-        raw = [line.strip() for line in file]
-    raw = [line for line in raw if line.strip("#% ")]
-    while len(raw) > 1 and raw[0][0] in _COMMENT and not _has_numbers(raw[1]):
-        del raw[0]  # a remark before the header
-    lines = [line.lstrip("#% ") for line in raw]
-    if len(lines) < 2:
-        raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
-    delimiter = next((d for d in (";", "\t", ",") if d in lines[0]), None)
-    if delimiter in (";", "\t") and not any("." in cell for cell in lines[1:20]):
-        lines[1:] = [line.replace(",", ".") for line in lines[1:]]  # decimal commas
-    split = [
-        name.strip().strip("\"'")
-        for name in next(csv.reader([lines[0]], delimiter=delimiter or " ", skipinitialspace=True))
-    ]
-    header = not any(_is_number(cell) for cell in split if cell)
-    body = lines[header:]
-    try:
-        values = np.loadtxt(body, delimiter=delimiter, ndmin=2, comments=None)
-    except ValueError:  # text in some columns, or trailing delimiters
-        values = np.genfromtxt(body, delimiter=delimiter, invalid_raise=False, comments="\0")
-        values = np.atleast_2d(values)
-    names = split if header else [str(k) for k in range(values.shape[1])]
-    if len(names) < values.shape[1]:
-        names += [str(k) for k in range(len(names), values.shape[1])]
-    return {name: values[:, k] for k, name in enumerate(names[: values.shape[1]])}
-
-
-_COMMENT = ("#", "%")
-
-
-def _has_numbers(line: str) -> bool:
-    return any(map(_is_number, re.split(r"[;,\s]+", line)))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    if path.suffix in ARRAY_ENDINGS:
+        return read_arrays(path)
+    table = TextTable.of(path, _FILE)
+    columns, _ = table.read()
+    if len(columns[0]) < 2:
+        raise SignalError(f"'{path}' has {len(columns[0])} rows.", remedy="Give a whole recording.")
+    names = dict(enumerate(table.names))
+    return {names.get(k) or str(k): values for k, values in columns.items()}
 
 
 def _part(table: Mapping[str, Array], has: str, prefix: str) -> dict[str, Array]:

@@ -10,7 +10,7 @@ import yaml
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals import ColumnMap, EffortKind, read_table
+from sysid_core.signals import ColumnMap, EffortKind, TableLayout, read_any_table, read_table
 from sysid_core.signals.table import table_recording
 
 CONFIG = Path(__file__).resolve().parents[2] / "config" / "columns"
@@ -74,6 +74,25 @@ def test_what_other_programs_write_can_be_read(tmp_path):
     assert again.joints.effort == pytest.approx(run.joints.effort[[0] * 5])
     with pytest.raises(SignalError, match="1 columns"):  # the delimiter is forgotten
         read_table(spaces, ColumnMap.from_dict({**MAP, "n_columns": 0}))
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", " ", ","])
+def test_one_reader_recognises_decimal_commas_for_every_task(tmp_path, delimiter):
+    rows = _motion() + 0.25
+    comma = delimiter != ","
+    lines = [delimiter.join(f"{x:.9g}" for x in row) for row in rows]
+    names = [f"{kind}_{j}" for kind in ("pos", "vel", "i") for j in (1, 2)]
+    text = "\n".join([delimiter.join(["t", *names]), *lines])
+    (tmp_path / "r.csv").write_text(text.replace(".", ",") if comma else text)
+    layout = TableLayout.of(tmp_path / "r.csv", ["a", "b"], 3.0)
+    assert layout.delimiter == ("whitespace" if delimiter == " " else delimiter)
+    assert layout.by_name and (layout.time, layout.time_unit) == (0, "ms")
+    assert (layout.position, layout.velocity, layout.effort) == ((1, 2), (3, 4), (5, 6))
+    columns = ColumnMap.from_dict({**MAP, "header": True, "delimiter": layout.delimiter})
+    run = read_table(tmp_path / "r.csv", columns)
+    assert run.joints.q == pytest.approx(np.deg2rad(rows[:, 1:3]))
+    table = read_any_table(tmp_path / "r.csv")
+    assert np.column_stack([*table.values()]) == pytest.approx(rows)
 
 
 def test_a_row_that_lost_a_cell_is_named_although_all_used_columns_are_there(tmp_path):
