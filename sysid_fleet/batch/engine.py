@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
+from multiprocessing import active_children, resource_tracker
 from typing import Any, Generic, TypeVar
 
 from sysid_core.errors import BatchError, SysIdError
@@ -27,6 +27,7 @@ LEAN = {  # what Dask's workers do beside the work cost a quarter of their proce
     "distributed.nanny.pre-spawn-environ": {},
 }
 FETCH = 30.0  # [s] for a result that is there
+CLOSE = 15.0  # [s] for the processes to end
 AHEAD = 4  # items handed out for each worker: it is busy, and little is lost
 
 
@@ -93,16 +94,26 @@ class Engine:
         self.memory = memory
         self._client: Any = None
         self._local: Any = None
+        self._others: list[Any] = []  # processes that are not this engine's
 
     def __enter__(self) -> Engine:
         if self.workers != 1:
-            self._connect()
+            self._others = active_children()
+            try:
+                self._connect()
+            except BaseException as err:
+                self.__exit__(type(err))
+                raise
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type | None = None, *error: object) -> None:
+        if kind is KeyboardInterrupt:  # Dask would wait for each process to start, then end it
+            for process in set(active_children()).difference(self._others):
+                process.kill()
         for one in (self._client, self._local):
             if one is not None:
-                one.close(**({"timeout": 10} if one is self._client else {}))
+                with suppress(TimeoutError, UnboundLocalError):  # Dask's, of what never started
+                    one.close(timeout=CLOSE)
         self._client = self._local = None
 
     def _connect(self) -> None:
@@ -127,9 +138,9 @@ class Engine:
             return
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # the processes inherit them
-        with _ctrl_c_ignored(), dask.config.set(LEAN):
+        with dask.config.set(LEAN):
             self._local = LocalCluster(
-                n_workers=self.workers,
+                n_workers=0,
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=self.memory,
@@ -138,7 +149,12 @@ class Engine:
                 # Who reaches the scheduler runs code as this user: TLS with keys of this run alone.
                 security=True,
             )
-        self._client = Client(self._local, set_as_default=False)
+            self._client = Client(self._local, set_as_default=False)
+            # The thread that starts the processes passes on what it blocks: Ctrl-C is for this one.
+            resource_tracker.ensure_running()  # else it unblocks it there
+            self._local.loop.add_callback(signal.pthread_sigmask, signal.SIG_BLOCK, [signal.SIGINT])
+            self._local.scale(self.workers)
+            self._client.wait_for_workers(1)
 
     @property
     def client(self) -> Any:
@@ -203,21 +219,6 @@ class Engine:
         finally:
             if out:  # stopped early
                 self._client.cancel(list(finished.futures), force=True)
-
-
-@contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Provide a context in which new worker processes ignore Ctrl-C, so that only this process
-    handles it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _attempt(function: Callable[[Item], Result], item: Item) -> Attempt[Item, Result]:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -234,3 +236,43 @@ def test_processes_of_this_machine_take_nobody_elses_work(local: Engine) -> None
     stranger = local.scheduler.replace("tls://", "tcp://")
     with pytest.raises(OSError):
         Client(stranger, timeout=3, set_as_default=False)
+
+
+STARTING = """
+from sysid_fleet.batch import Engine
+
+if __name__ == "__main__":
+    print("starts", flush=True)
+    with Engine(workers=6):
+        print("started", flush=True)
+"""
+
+
+def test_ctrl_c_ends_processes_that_have_not_started_yet(tmp_path: Path) -> None:
+    file = tmp_path / "starting.py"
+    file.write_text(STARTING, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, str(file)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([p for p in sys.path if p])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+    def members() -> list[str]:
+        wanted = ["ps", "-o", "args=", "-s", str(process.pid)]
+        lines = subprocess.run(wanted, capture_output=True, text=True, check=False).stdout
+        return [line for line in lines.splitlines() if "defunct" not in line]
+
+    try:
+        until = time.monotonic() + 60.0
+        while not any("spawn_main" in line for line in members()) and time.monotonic() < until:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        said, _ = process.communicate(timeout=30.0)
+        assert "started" not in said.split() and process.returncode == -signal.SIGINT
+        assert not members()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
