@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from rich.table import Table
 from robot_sysid.action import Identify
 
 from sysid_core.estimation.arm import Identification
-from sysid_core.files import write_text
+from sysid_core.files import write_json
 from sysid_core.planning import Trajectory
 from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
@@ -27,6 +26,7 @@ from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction
 from sysid_nodes.bringup import NodeSpec, below, demo_graph, in_simulated_time, running
 from sysid_nodes.client import LiveClient, live_client
+from sysid_nodes.simulated_robot import differing_pi
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
 PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}
@@ -37,7 +37,24 @@ SET_POINTS = {
     "start_tolerance": 0.4,
     **PATIENCE,
 }
+FRICTION = {"F_c": 0.5, "F_v": 0.5, "I_a": 0.05}  # true, of every joint of the arms
+# What the exit status demands of the torques of an arm on another motion than the fitted one.
+TRUTH_RATIO, NOMINAL_RATIO = 1.5, 3.0
+_BEYOND = 100.0  # what is left is below the noise, and the ratio chance
 Check = tuple[str, bool, str]  # what must hold, whether it does, the number
+
+
+def differing_arm(robot: str, start: Array, link_error: float, seed: int) -> dict[str, Any]:
+    """Return the parameters of a simulated arm with friction, whose links differ from the URDF."""
+    return {
+        "robot": robot,
+        "start": start.tolist(),
+        "link_error": link_error,
+        "coulomb": FRICTION["F_c"],
+        "viscous": FRICTION["F_v"],
+        "armature": FRICTION["I_a"],
+        "seed": seed,
+    }
 
 
 def identification_graph(
@@ -152,22 +169,37 @@ class Comparison:
         excess = {who: max(e**2 - error["truth"] ** 2, 0.0) ** 0.5 for who, e in error.items()}
         return excess["nominal"] / max(excess["identified"], 1e-6)
 
+    def checks(self) -> Sequence[Check]:
+        """Return the checks of the predicted torques."""
+        against_truth, against_nominal = self.against_truth, self.against_nominal
+        return (
+            (
+                f"torque error of every joint at most {TRUTH_RATIO} times that of the true parameters",
+                against_truth <= TRUTH_RATIO,
+                f"{against_truth:.2f}",
+            ),
+            (
+                f"torques {NOMINAL_RATIO:.0f} times nearer to the truth than the URDF's",
+                against_nominal >= NOMINAL_RATIO,
+                f"{against_nominal:.1f}" if against_nominal < _BEYOND else f"over {_BEYOND:.0f}",
+            ),
+        )
 
-def compare(
-    folder: Path, bag: Path, model: RobotModel, true_pi: Array, true_friction: dict[str, float]
-) -> Comparison:
-    """Predict a run with the identified, the nominal and the true parameters.
+
+def compare(folder: Path, bag: Path, model: RobotModel, link_error: float, seed: int) -> Comparison:
+    """Predict a run of a `differing_arm` with the identified, the nominal and the true parameters.
 
     Args:
         folder: Output folder of `sysid identify`.
         bag: Bag of a held-out run.
         model: Nominal robot model.
-        true_pi: True parameters of the simulated robot, shape (n_bodies, 10).
-        true_friction: True friction parameters of every joint, by symbol, such as F_c.
+        link_error: Relative error of the URDF's links.
+        seed: Seed of these errors.
     """
+    true_pi = differing_pi(model, link_error, np.random.default_rng(seed))
     identified = Identification.load(folder, model)
     names = identified.names[true_pi.size :]
-    truth = [true_friction.get(name.split(".")[-1], 0.0) for name in names]
+    truth = [FRICTION.get(name.split(".")[-1], 0.0) for name in names]
     robots = {
         "identified": identified.parameters,
         "nominal": np.concatenate([model.pi.ravel(), np.zeros(len(names))]),
@@ -221,22 +253,18 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
     )
 
 
-def show_checks(console: Console, checks: Sequence[Check]) -> None:
-    """Print every check with its number."""
-    for text, ok, value in checks:
-        mark = "[green]✓[/]" if ok else "[red]✗[/]"
-        console.print(f"{mark} {text}{': ' if value else ''}{value}", highlight=False)
-
-
-def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) -> int:
-    """Show the results of the checks, and write `report.html` and `result.json`; return 0 if all
+def judge(
+    console: Console, report: Report, out: Path, checks: Sequence[Check], page: str = "report"
+) -> int:
+    """Show the results of the checks, and write a page (HTML) and `checks.json`; return 0 if all
     checks pass, otherwise 1.
     """
-    show_checks(console, checks)
     report.heading("Verdict")
     for text, ok, value in checks:
-        report.verdict(ok, f"{text}: {value}" if value else text)
-    save_and_list(report, out / "report.html")
+        sentence = f"{text}: {value}" if value else text
+        console.print("[green]✓[/]" if ok else "[red]✗[/]", sentence, highlight=False)
+        report.verdict(ok, sentence)
+    save_and_list(report, out / f"{page}.html")
     result = {
         "schema": "robot_sysid/demo/1",
         "passed": all(ok for _, ok, _ in checks),
@@ -244,6 +272,6 @@ def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) 
             {"check": text, "passed": bool(ok), "value": value} for text, ok, value in checks
         ],
     }
-    write_text(out / "result.json", json.dumps(result, indent=2) + "\n")
-    console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+    write_json(out / "checks.json", result)
+    console.print(f"Checks: {out / page}.html", soft_wrap=True)
     return 0 if result["passed"] else 1

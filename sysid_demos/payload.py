@@ -5,10 +5,7 @@ hammer.
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,29 +14,23 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import InertiaStamped
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
+from sysid_core import workflows
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
 from sysid_core.files import write_yaml
 from sysid_core.planning import HeldBox, MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
-from sysid_core.reasons import Outcome
-from sysid_core.report import (
-    Report,
-    comparison_rows,
-    error_summary,
-    save_and_list,
-    with_deviation,
-)
+from sysid_core.report import Report, comparison_rows, error_summary, with_deviation
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
+from sysid_core.settings import build_settings
 from sysid_core.signals import bags
-from sysid_demos.parts import PATIENCE, live, show_checks
+from sysid_core.workflows import WeighSettings
+from sysid_demos.parts import PATIENCE, judge, live, show_rows
 from sysid_nodes.bringup import NodeSpec, demo_graph
-from sysid_nodes.client import LiveClient, LiveError
+from sysid_nodes.client import LiveClient
 from sysid_nodes.conversions import estimate_from_message
 from sysid_studies.payload import modular_objects
 
@@ -109,7 +100,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     online = estimate_from_message(parameters)
     online.save(out / "live_estimate.yaml")
-    offline = _replay(console, out, bag, truth)
+    offline = _weighed(console, out, bag, truth)
     session = PayloadSession(model, SENSOR_FRAME, OnlinePayload(shape))
     replay_payload(bags.read_bag(bag), session)
     replayed = session.online.estimate()
@@ -154,24 +145,20 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
     )
 
 
-def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, Any]:
-    """Process the same bag with `sysid payload` in a separate process."""
+def _weighed(console: Console, out: Path, bag: Path, truth: Array) -> Estimate:
+    """Weigh from the same bag as `sysid payload` does, and write its report."""
     truth_file = out / "truth.yaml"
     write_yaml(truth_file, {"pi": truth.tolist()})
-    command = [
-        sys.executable, "-m", "sysid_cli", "payload", str(bag),
-        "--robot", ROBOT, "--sensor-frame", SENSOR_FRAME, "--shape", str(shape_file()),
-        "--truth", str(truth_file), "--out", str(out),
-    ]  # fmt: skip
-    with console.status("Replaying the bag offline: sysid payload"):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise LiveError(
-            f"`sysid payload` failed: {done.stderr.strip() or done.stdout.strip()}",
-            remedy="Run it on the bag in the results folder.",
-        )
-    result: dict[str, Any] = json.loads((out / "result.json").read_text(encoding="utf-8"))
-    return result
+    given = {
+        "robot": ROBOT,
+        "sensor_frame": SENSOR_FRAME,
+        "shape": str(shape_file()),
+        "truth": truth_file,
+    }
+    with console.status("Weighing from the bag, as `sysid payload` does"):
+        weighed = workflows.weigh(bag, build_settings(WeighSettings, given))
+        weighed.write(out)
+    return weighed.estimate
 
 
 def _judge(
@@ -179,28 +166,24 @@ def _judge(
     out: Path,
     online: Estimate,
     replayed: Estimate,
-    offline: dict[str, Any],
+    offline: Estimate,
     truth: Array,
     size: Array,
 ) -> int:
-    """Print estimate and true values; True if the demo reached its goals."""
-    table = Table(title=f"The {OBJECT.lower()} in the sensor frame: estimate against truth")
-    for column in ("quantity", "estimate ± 2 sd", "truth", "error", "verdict"):
-        left = column in ("quantity", "verdict")
-        table.add_column(column, justify="left" if left else "right", no_wrap=True)
-    for name, unit, value, sd, true, error, verdict in comparison_rows(online, truth):
-        estimate = with_deviation(value, 2 * sd)
-        table.add_row(
-            escape(f"{name} [{unit}]"), estimate, f"{true:.3g}", f"{error:.2g}", str(verdict)
-        )
-    console.print(table)
-    batch = float(offline["estimate"]["parameters"][0]["value"])
-    console.print(
-        "This is the running estimate, as published on its topic. The report also contains the"
-        " batch estimate from the same bag ("
-        f"{batch:.4f} kg), whose motion is smoothed in both directions. Both allow for errors of"
-        " the sensor gains, which this simulated sensor does not have.",
-        highlight=False,
+    """Show estimate and true values; return 0 if the demo reached its goals, otherwise 1."""
+    report = Report(f"Demo: a {OBJECT.lower()} on an xArm 7", "live, by the estimator's topic")
+    report.paragraph(
+        "The table shows the running estimate, as published on its topic. report.html, in the same"
+        " folder, contains the evidence and the batch estimate from the recording"
+        f" ({offline.values[0]:.4f} kg), whose motion is smoothed in both directions. Both allow"
+        " for errors of the sensor gains, which this simulated sensor does not have."
+    )
+    show_rows(
+        console,
+        report,
+        f"The {OBJECT.lower()} in the sensor frame: running estimate against truth",
+        ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict"),
+        [[*row[:2], with_deviation(*row[2:4]), *row[4:]] for row in comparison_rows(online, truth)],
     )
     errors = error_summary(online, truth, size)
     difference = float(np.max(np.abs(replayed.values - online.values) / np.abs(truth).clip(1e-3)))
@@ -214,38 +197,10 @@ def _judge(
         ("physically consistent", online.physically_consistent is True, ""),
         ("live and offline agree to 1e-6", difference <= 1e-6, f"{difference:.1e}"),
     )
-    show_checks(console, checks)
-    _checks_page(out, checks, comparison_rows(online, truth))
+    status = judge(console, report, out, checks, "checks")
     console.print(
         f"Inertia error {errors['inertia']:.1f} % (not judged, because slow motion contains little"
         " information about it)."
     )
-    console.print(
-        f"Report: {out / 'report.html'}   checks: {out / 'checks.html'}   bag: {out / 'bag'}",
-        soft_wrap=True,
-    )
-    return 0 if all(ok for _, ok, _ in checks) else 1
-
-
-def _checks_page(
-    out: Path, checks: Sequence[tuple[str, bool, str]], rows: Sequence[Sequence[Any]]
-) -> None:
-    """Write the report of the checks of the demo, next to the report of the recording."""
-    page = Report(f"Demo: a {OBJECT.lower()} on an xArm 7", "live, by the estimator's topic")
-    passed = sum(ok for _, ok, _ in checks)
-    page.headline(
-        Outcome.PASS if passed == len(checks) else Outcome.FAIL,
-        f"{passed} of {len(checks)} checks hold.",
-        asked="accuracy of the running estimate compared with the simulation",
-        next_steps=[
-            "report.html, in the same folder, contains the evidence for these results and the batch estimate from the recording."
-        ],
-    )
-    for text, ok, value in checks:
-        page.verdict(ok, f"{text}{': ' if value else ''}{value}")
-    page.table(
-        ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict"),
-        [[*row[:2], with_deviation(*row[2:4]), *row[4:]] for row in rows],
-        "Running estimate, as published on its topic",
-    )
-    save_and_list(page, out / "checks.html")
+    console.print(f"Report: {out / 'report.html'}   bag: {out / 'bag'}", soft_wrap=True)
+    return status

@@ -5,7 +5,6 @@ identified.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,8 @@ from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_demos.parts import (
     PATIENCE,
-    Check,
-    Comparison,
     compare,
+    differing_arm,
     identification_graph,
     identify,
     judge,
@@ -27,14 +25,9 @@ from sysid_demos.parts import (
     record,
     show_comparison,
 )
-from sysid_nodes.bringup import NodeSpec
-from sysid_nodes.simulated_robot import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0
 SEED, LINK_ERROR = 3, 0.1
-FRICTION = {"F_c": 0.5, "F_v": 0.5, "I_a": 0.05}  # true, of every joint
-# What the exit status demands: errors on a motion of another kind than the fitted one.
-TRUTH_RATIO, NOMINAL_RATIO = 1.5, 3.0
 
 
 def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
@@ -49,8 +42,13 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     console.rule("[bold]robot_sysid demo: one joint at a time")
     file, other = out / "trajectory.npz", out / "validation.npz"
     plan = _plan(console, model, file, other, fast=fast)
-    start = plan.trajectory.q[0].tolist()
-    with live(_nodes(out, namespace, start), out, namespace, console) as client:
+    nodes = identification_graph(
+        out,
+        namespace,
+        robot=differing_arm(ROBOT, plan.trajectory.q[0], LINK_ERROR, SEED),
+        executor={"tcp_speed": TCP_SPEED, **PATIENCE},
+    )
+    with live(nodes, out, namespace, console) as client:
         record(client, console, file, out / "bag")
         record(client, console, other, out / "bag_validation")
         identify(
@@ -62,8 +60,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             method="sequential",
             trajectory_file=file,
         )
-    true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
-    comparison = compare(out / "identification", out / "bag_validation", model, true_pi, FRICTION)
+    comparison = compare(out / "identification", out / "bag_validation", model, LINK_ERROR, SEED)
     report = Report(
         "One joint at a time, live", f"simulated {model.name}; details: identification/report.html"
     )
@@ -73,7 +70,13 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         " were then identified one joint at a time, from the last joint to the first."
     )
     show_comparison(console, report, comparison)
-    return judge(console, report, out, _checks(comparison))
+    estimate = comparison.identified.estimate
+    excited = (
+        "every direction was excited",
+        estimate.rank == estimate.structural_rank,
+        f"{estimate.rank} of {estimate.structural_rank}",
+    )
+    return judge(console, report, out, (*comparison.checks(), excited))
 
 
 def _plan(
@@ -104,44 +107,3 @@ def _plan(
         " Every check passed."
     )
     return plan
-
-
-def _nodes(out: Path, namespace: str, start: list[float]) -> Sequence[NodeSpec]:
-    """List of the nodes of the demo."""
-    return identification_graph(
-        out,
-        namespace,
-        robot={
-            "robot": ROBOT,
-            "start": start,
-            "link_error": LINK_ERROR,
-            "coulomb": FRICTION["F_c"],
-            "viscous": FRICTION["F_v"],
-            "armature": FRICTION["I_a"],
-            "seed": SEED,
-        },
-        executor={"tcp_speed": TCP_SPEED, **PATIENCE},
-    )
-
-
-def _checks(comparison: Comparison) -> Sequence[Check]:
-    """Checks that determine the exit status."""
-    ratio, better = comparison.against_truth, comparison.against_nominal
-    estimate = comparison.identified.estimate
-    return (
-        (
-            f"error of every joint at most {TRUTH_RATIO} times that of the true parameters",
-            ratio <= TRUTH_RATIO,
-            f"{ratio:.2f}",
-        ),
-        (
-            f"{NOMINAL_RATIO:.0f} times nearer to the truth than the URDF",
-            better >= NOMINAL_RATIO,
-            f"{better:.0f}",
-        ),
-        (
-            "every direction was excited",
-            estimate.rank == estimate.structural_rank,
-            f"{estimate.rank} of {estimate.structural_rank}",
-        ),
-    )
