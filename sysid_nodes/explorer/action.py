@@ -17,9 +17,9 @@ from sysid_core.errors import SysIdError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.design import Ending, Explorer, Goal, Unknowns
 from sysid_nodes.explorer.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import CommonConfig, ManagedNode, SingleGoalAction, parameter
+from sysid_nodes.lifecycle import CommonConfig, ManagedNode, parameter
 from sysid_nodes.security import new_inside
-from sysid_nodes.trajectory_executor import Arming, Remote, arm_timeout, planning_limits
+from sysid_nodes.trajectory_executor import RemoteAction, arm_timeout, planning_limits
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ FRESH_S = 0.5  # age of the joint state from which a piece begins
 _PATIENCE_S = 20.0  # for one to come
 
 
-class ExploreAction:
+class ExploreAction(RemoteAction):
     """Server of the action `~/explore` and the service `~/arm`.
 
     Args:
@@ -86,35 +86,16 @@ class ExploreAction:
     """
 
     def __init__(self, node: ManagedNode, motion: PlayedMotion, gate: ClockGate) -> None:
-        self._node, self._motion, self._gate = node, motion, gate
-        self._config: ExplorerConfig = node.config
-        self._arming = Arming(self._config.arm_timeout_s)
-        self._remote = Remote(node)
+        super().__init__(node, Explore, "~/explore")
+        self._motion, self._gate = motion, gate
         self._result = Explore.Result()  # of the goal under way
-        self._action = SingleGoalAction(
-            node,
-            Explore,
-            "~/explore",
-            run=self._explore,
-            failed=self._failed,
-            cancel=self._remote.stop,
-        )
-
-    def serve(self) -> None:
-        """Accept goals from now on."""
-        self._arming.serve(self._node)
-        self._action.serve()
-
-    def stop(self) -> None:
-        """Stop the running action."""
-        self._action.stop()
 
     def _failed(self, err: SysIdError) -> Explore.Result:
         """End the goal after a failure; the data of earlier motions are kept."""
         self._result.ending, self._result.message = "aborted", str(err)
         return self._result
 
-    async def _explore(self, goal: ServerGoalHandle) -> Explore.Result:
+    async def _run(self, goal: ServerGoalHandle) -> Explore.Result:
         result = self._result = Explore.Result(ending="aborted")
         request, c, model = goal.request, self._config, self._node.model
         if model is None:
@@ -186,10 +167,6 @@ class ExploreAction:
                 "The robot was moved, but no filtered joint state of the motion has arrived.",
                 remedy="Check that the data_logger runs and filters this robot's joints.",
             )
-
-    def _require_wanted(self) -> None:
-        if not self._action.wanted:
-            raise SysIdError("Cancelled.")
 
     async def _standing_at(self) -> Any:
         """Current posture of the robot, from a recent joint state."""

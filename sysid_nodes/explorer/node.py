@@ -15,12 +15,12 @@ from sysid_core.robot import RobotModel
 from sysid_nodes.explorer.action import FRESH_S, ExploreAction, ExplorerConfig
 from sysid_nodes.explorer.played_motion import PlayedMotion
 from sysid_nodes.lifecycle import qos, run_node
-from sysid_nodes.trajectory_executor import ActionNode, planning_limits
+from sysid_nodes.trajectory_executor import RemoteNode, planning_limits
 
 _STATES = "data_logger/filtered"
 
 
-class ExplorerNode(ActionNode):
+class ExplorerNode(RemoteNode):
     """Server of `~/explore`, one goal at a time, and of `~/arm`."""
 
     Config = ExplorerConfig

@@ -13,9 +13,9 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.lifecycle import CommonConfig, ManagedNode, SingleGoalAction, parameter, qos
+from sysid_nodes.lifecycle import CommonConfig, ManagedNode, parameter, qos
 from sysid_nodes.runner.run import PATIENCE_S, SETTLED_S, run_experiment
-from sysid_nodes.trajectory_executor import Arming, Remote, arm_timeout
+from sysid_nodes.trajectory_executor import RemoteAction, arm_timeout
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RunnerConfig(CommonConfig):
 _LONGEST_S = 3600.0
 
 
-class RunAction:
+class RunAction(RemoteAction):
     """Server of the action `~/run` and the service `~/arm`.
 
     Args:
@@ -48,31 +48,20 @@ class RunAction:
     """
 
     def __init__(self, node: ManagedNode) -> None:
-        self._node = node
-        self._config: RunnerConfig = node.config
-        self._arming = Arming(self._config.arm_timeout_s)
-        self._remote = Remote(node)
+        super().__init__(node, RunPlan, "~/run")
         node.actions.client(Identify, "estimator/identify")
         self._start = node.create_client(StartRecording, "data_logger/start")
         self._stop = node.create_client(StopRecording, "data_logger/stop")
         self._save = node.create_client(SaveResult, "estimator/save")
         self._payload: PayloadEstimate | None = None
         self._recording = ""  # of the goal under way
-        self._action = SingleGoalAction(
-            node, RunPlan, "~/run", run=self._run, failed=self._failed, cancel=self._remote.stop
-        )
 
     def serve(self) -> None:
         """Accept goals from now on."""
         self._node.create_subscription(
             PayloadEstimate, "estimator/payload_estimate", self._on_payload, qos.LATCHED
         )
-        self._arming.serve(self._node)
-        self._action.serve()
-
-    def stop(self) -> None:
-        """Stop the running action."""
-        self._action.stop()
+        super().serve()
 
     def _on_payload(self, message: PayloadEstimate) -> None:
         self._payload = message
@@ -113,8 +102,7 @@ class _Graph:
 
     async def _play(self, step: str, **how: Any) -> None:
         action, goal = self._action, self._goal
-        if not action._action.wanted:
-            raise SysIdError("Cancelled.")
+        action._require_wanted()
         self._report(step)
         result = await action._remote.play(
             goal.request.trajectory_file,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from sysid_nodes.lifecycle import run_node
 from sysid_nodes.runner.action import RunAction, RunnerConfig
-from sysid_nodes.trajectory_executor import ActionNode
+from sysid_nodes.trajectory_executor import RemoteNode
 
 
-class RunnerNode(ActionNode):
+class RunnerNode(RemoteNode):
     """Server of the action `~/run`, for one goal at a time, and of the service `~/arm`."""
 
     Config = RunnerConfig

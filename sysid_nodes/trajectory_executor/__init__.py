@@ -2,17 +2,16 @@
 """Node that plays trajectories: arming, sending of commands, monitoring."""
 
 from sysid_nodes.trajectory_executor.action_drive import follow_action
-from sysid_nodes.trajectory_executor.arming import ActionNode, Arming, arm_timeout
+from sysid_nodes.trajectory_executor.arming import arm_timeout
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.drive import CommandMode
 from sysid_nodes.trajectory_executor.limits import planning_limits
-from sysid_nodes.trajectory_executor.remote import Remote
+from sysid_nodes.trajectory_executor.remote import RemoteAction, RemoteNode
 
 __all__ = [
-    "ActionNode",
-    "Arming",
     "CommandMode",
-    "Remote",
+    "RemoteAction",
+    "RemoteNode",
     "TrajectoryExecutorConfig",
     "arm_timeout",
     "follow_action",

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arming: each motion needs a token that was requested shortly before. Also the base class of nodes
-with one action that moves the robot.
-"""
+"""Arming: each motion needs a token that was requested shortly before."""
 
 from __future__ import annotations
 
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from robot_sysid.srv import Arm
 
@@ -97,40 +95,3 @@ class Arming:
         """
         self.require(token)
         self.disarm()
-
-
-class ServedAction(Protocol):
-    """Action that a node serves."""
-
-    def serve(self) -> None:
-        """Accept goals from now on."""
-
-    def stop(self) -> None:
-        """Stop the running action."""
-
-
-class ActionNode(ManagedNode):
-    """Node whose action is served only while it is active.
-
-    Attributes:
-        action: Action of the node, created by `configure`.
-    """
-
-    action: ServedAction | None = None
-
-    def activate(self) -> None:
-        """Accept goals."""
-        assert self.action is not None
-        self.action.serve()
-
-    def deactivate(self) -> None:
-        """Stop the running action."""
-        self._halt()
-
-    def clean_up(self) -> None:
-        """Stop the running action."""
-        self._halt()
-
-    def _halt(self) -> None:
-        if self.action is not None:
-            self.action.stop()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of services and actions of other nodes with a timeout, and execution of motions by the
-executor.
+"""Nodes whose action moves the robot through the executor: calls of services and actions of other
+nodes with a timeout, and execution of motions.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rclpy.action.server import ServerGoalHandle
 from rclpy.client import Client
 from rclpy.task import Future
 from robot_sysid.action import ExecuteTrajectory
@@ -15,7 +16,8 @@ from robot_sysid.srv import Arm
 
 from sysid_core.errors import SysIdError
 from sysid_core.execution import ExecutorState
-from sysid_nodes.lifecycle import ManagedNode, take_back
+from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction, take_back
+from sysid_nodes.trajectory_executor.arming import Arming
 
 _ANSWER_S = 20.0
 _LONGEST_S = 7200.0  # of one motion
@@ -143,3 +145,65 @@ class Remote:
                 f"{what} doesn't answer.", remedy="Check that the node is running. See its log."
             )
         return future.result()
+
+
+class RemoteAction:
+    """Action that moves the robot through the executor, and the service `~/arm`, whose token each
+    goal needs.
+
+    Args:
+        node: Node that serves both.
+        kind: Type of the action.
+        name: Name of the action.
+    """
+
+    def __init__(self, node: ManagedNode, kind: type, name: str) -> None:
+        self._node, self._config = node, node.config
+        self._arming = Arming(node.config.arm_timeout_s)
+        self._remote = Remote(node)
+        self._action = SingleGoalAction(
+            node, kind, name, run=self._run, failed=self._failed, cancel=self._remote.stop
+        )
+
+    def serve(self) -> None:
+        """Accept goals from now on."""
+        self._arming.serve(self._node)
+        self._action.serve()
+
+    def stop(self) -> None:
+        """Stop the running action."""
+        self._action.stop()
+
+    def _require_wanted(self) -> None:
+        if not self._action.wanted:
+            raise SysIdError("Cancelled.")
+
+    async def _run(self, goal: ServerGoalHandle) -> Any:
+        """Execute a goal and return its result."""
+        raise NotImplementedError
+
+    def _failed(self, err: SysIdError) -> Any:
+        """Result of a goal that failed."""
+        raise NotImplementedError
+
+
+class RemoteNode(ManagedNode):
+    """Node whose action is served only while it is active.
+
+    Attributes:
+        action: Action of the node, created by `configure`.
+    """
+
+    action: RemoteAction | None = None
+
+    def activate(self) -> None:
+        """Accept goals."""
+        assert self.action is not None
+        self.action.serve()
+
+    def deactivate(self) -> None:
+        """Stop the running action."""
+        if self.action is not None:
+            self.action.stop()
+
+    clean_up = deactivate

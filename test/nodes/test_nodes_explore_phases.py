@@ -23,7 +23,7 @@ from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.design import Explorer, Unknowns
 from sysid_core.robot import RobotModel
 from sysid_nodes.explorer.action import ExploreAction, ExplorerConfig
-from sysid_nodes.trajectory_executor import Arming
+from sysid_nodes.trajectory_executor.arming import Arming
 
 exploring: Any = importlib.import_module("sysid_nodes.explorer.action")
 HELD = dict(
@@ -137,7 +137,7 @@ def explored(robot: Robot, folder: Path) -> Any:
     action._arming = Arming(1e9)
     goal = Goal(action._arming.arm())
     try:
-        return asyncio.run(action._explore(goal))
+        return asyncio.run(action._run(goal))
     except SysIdError as err:
         return action._failed(err)
 

@@ -23,7 +23,7 @@ from sysid_nodes.bringup import NodeSpec, bring_up
 from sysid_nodes.bringup.run_plan import require_usable_efforts, weighed_again
 from sysid_nodes.runner import RunnerConfig
 from sysid_nodes.runner.action import RunAction
-from sysid_nodes.trajectory_executor import Arming
+from sysid_nodes.trajectory_executor.arming import Arming
 
 ROOT = Path(__file__).resolve().parents[2]
 
