@@ -19,7 +19,7 @@ from sysid_core.identifiability.composite_bodies import MinimalConstants, minima
 from sysid_core.report import Report
 from sysid_core.robot import Array, RobotModel, load_robot
 from sysid_studies.single_joint import check_postures, composite_inverse_dynamics, single_joint_rows
-from sysid_studies.table import StudyTable
+from sysid_studies.table import StudyTable, report_of_tables
 
 BASE_POSTURE = (0.7, 0.7, 0.0, 0.7, 0.7, 0.7)  # equation (62)
 # Of the joint of the body to be identified. Equation (63) lists them the other way round; table I
@@ -152,12 +152,8 @@ class StanfordStudy:
 
     def report(self) -> Report:
         """Return a report with both tables."""
-        report = Report("Sequential identification of the Stanford arm", "Lin, tables I and II")
-        for table in self.tables:
-            report.heading(table.title)
-            report.table(table.columns, table.rows)
-        report.bullets(self.remarks)
-        return report
+        title = "Sequential identification of the Stanford arm"
+        return report_of_tables(title, "Lin, tables I and II", self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""

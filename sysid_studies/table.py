@@ -59,3 +59,13 @@ class Study(Protocol):
 
     def report(self) -> Report:
         """Return a report of the study."""
+
+
+def report_of_tables(title: str, about: str, study: Study) -> Report:
+    """Return a report with the tables and remarks of a study."""
+    page = Report(title, about)
+    for table in study.tables:
+        page.heading(table.title)
+        page.table(table.columns, table.rows, table.note)
+    page.bullets(study.remarks)
+    return page

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
     EntropicRegression,
@@ -44,7 +44,7 @@ from sysid_studies.payload.scene import (
 RIVALS = ("OLS", "RTLS", "GEO", "LMI", "PMD", "PMD c1=5", "PMD squared", "PMD reduced")
 BASELINE, RUNNING, BEST = "homogeneous", "MAP running", "MAP"
 PAYLOAD_METHODS = (BASELINE, *RIVALS, RUNNING, BEST)
-PAPER_METHODS = ("OLS", "RTLS", "GEO", "PMD")
+FIGURE_METHODS = ("OLS", "RTLS", "GEO", "PMD", BASELINE, BEST)
 SPEEDS = (1.0, 1.5, 2.0, 3.0, 4.0)  # [rad/s]
 
 
@@ -216,92 +216,3 @@ def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -
         for speed in speeds
         for noise in NOISE_LEVELS
     ]
-
-
-FIGURE_METHODS = (*PAPER_METHODS, BASELINE, BEST)
-Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Extent:
-    """Extent of the study: objects, speeds and seeds.
-
-    Attributes:
-        seeds: Number of seeds for every case.
-        chosen: Names of the objects of the tables.
-        names: Names of the objects of figure 6.
-        seconds: Duration of the data for figure 6 [s].
-        speeds: Angular speeds of figure 6 [rad/s].
-    """
-
-    seeds: int
-    chosen: Sequence[str]
-    names: Sequence[str]
-    seconds: float
-    speeds: Sequence[float]
-
-    @classmethod
-    def of(cls, full: bool, objects: Sequence[str] | None) -> Extent:
-        """Return the extent of a full or quick study, with all objects or some.
-
-        Raises:
-            EstimationError: An object is not one of the eight.
-        """
-        every = list(modular_objects())
-        unknown = [name for name in objects or () if name not in every]
-        if unknown:
-            raise EstimationError(
-                f"The study has no objects {unknown}.", remedy=f"Choose from: {', '.join(every)}."
-            )
-        chosen = every if objects is None else list(objects)
-        if full:
-            return cls(4, chosen, chosen, 10.0, SPEEDS)
-        names = ["Hammer", "Uniform", "Rod"] if objects is None else chosen
-        return cls(1, chosen, names, 3.0, (1.0, 2.0, 4.0))
-
-
-@dataclass
-class Runs:
-    """Results of all simulated runs, grouped by table.
-
-    Attributes:
-        clean, base, faulty, noisy: Results of the runs for the tables.
-        figure6: Results of the runs for figure 6.
-        count: Number of simulated runs.
-    """
-
-    clean: list[Result] = field(default_factory=list)
-    base: list[Result] = field(default_factory=list)
-    faulty: list[Result] = field(default_factory=list)
-    noisy: list[Result] = field(default_factory=list)
-    figure6: list[Result] = field(default_factory=list)
-    count: int = 0
-
-
-def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
-    """Simulate the runs of all tables in one pool of processes."""
-    with Engine(workers) as engine:
-        return _run_all(extent, engine, progress)
-
-
-def _run_all(extent: Extent, engine: Engine, progress: Progress) -> Runs:
-    seeds, chosen = extent.seeds, extent.chosen
-    runs = Runs()
-
-    def run(what: str, cases: Sequence[Case], methods: Sequence[str]) -> list[Result]:
-        results: list[Result] = []
-        for done, batch in enumerate(run_cases(cases, engine, methods), start=1):
-            results += batch
-            progress(what, done, len(cases))
-        runs.count += len(cases)
-        return results
-
-    runs.clean = run("table III", table_cases(seeds, chosen), PAYLOAD_METHODS)
-    in_base, rivals = table_cases(seeds, chosen, paper=True), (BASELINE, *RIVALS)
-    runs.base = run("table III, base convention", in_base, rivals)
-    runs.faulty = run("faulty sensor", table_cases(seeds, chosen, faults=True), PAYLOAD_METHODS)
-    independent = table_cases(seeds, chosen, "accelerations")
-    runs.noisy = run("noisy accelerations", independent, PAYLOAD_METHODS)
-    noisy = noise_cases(extent.seconds, extent.speeds, extent.names)
-    runs.figure6 = run("figure 6", noisy, FIGURE_METHODS)
-    return runs

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload import PayloadData, PointMassDiscretization
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP
 from sysid_core.report import Report
 from sysid_core.robot import STANDARD_GRAVITY, wrench_regressor
 from sysid_core.validation import payload_errors
+from sysid_fleet.batch import Engine
 from sysid_studies.payload.arm import table_iv
 from sysid_studies.payload.objects import StudyObject, modular_objects
 from sysid_studies.payload.runs import (
@@ -22,14 +24,15 @@ from sysid_studies.payload.runs import (
     FIGURE_METHODS,
     PAYLOAD_METHODS,
     RIVALS,
-    Extent,
-    Progress,
-    Runs,
-    run_all,
+    SPEEDS,
+    Result,
+    noise_cases,
+    run_cases,
+    table_cases,
 )
 from sysid_studies.payload.scene import NOISE_LEVELS, NoiseLevel
 from sysid_studies.payload.tables import noise_table, table_iii
-from sysid_studies.table import StudyTable
+from sysid_studies.table import StudyTable, report_of_tables
 
 _HERE = (
     "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
@@ -86,9 +89,8 @@ class PayloadStudy:
         runs: Number of simulated runs.
     """
 
-    tables: list[StudyTable] = field(default_factory=list)
-    runs: int = 0
-
+    tables: Sequence[StudyTable]
+    runs: int
     remarks = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,14 +103,8 @@ class PayloadStudy:
 
     def report(self) -> Report:
         """Return a report with all tables and charts."""
-        page = Report(
-            "Payload identification: the study of Nadeau, Giamou and Kelly (2022)",
-            f"{self.runs} simulated runs",
-        )
-        for table in self.tables:
-            page.heading(table.title)
-            page.table(table.columns, table.rows, table.note)
-        return page
+        title = "Payload identification: the study of Nadeau, Giamou and Kelly (2022)"
+        return report_of_tables(title, f"{self.runs} simulated runs", self)
 
 
 def payload_study(
@@ -116,7 +112,7 @@ def payload_study(
     full: bool = False,
     objects: Sequence[str] | None = None,
     workers: int = 1,
-    progress: Progress | None = None,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> PayloadStudy:
     """Run the complete payload study.
 
@@ -131,42 +127,65 @@ def payload_study(
     Raises:
         EstimationError: An object is not one of the eight.
     """
-    extent = Extent.of(full, objects)
-    reported = progress or (lambda what, done, total: None)
-    runs = run_all(extent, workers, reported)
-    reported("table IV", 0, 1)
-    arm = table_iv(extent.seeds, tuple(extent.names))
-    reported("table IV", 1, 1)
-    return PayloadStudy(
-        tables=[
-            *_accuracy_tables(runs),
-            arm,
-            noise_table(runs.figure6, FIGURE_METHODS),
-            stop_and_go_table(),
-        ],
-        runs=runs.count,
+    every = list(modular_objects())
+    unknown = [name for name in objects or () if name not in every]
+    if unknown:
+        raise EstimationError(
+            f"The study has no objects {unknown}.", remedy=f"Choose from: {', '.join(every)}."
+        )
+    chosen = every if objects is None else list(objects)
+    names = ["Hammer", "Uniform", "Rod"] if objects is None and not full else chosen
+    seeds = 4 if full else 1
+    noisy = noise_cases(10.0, SPEEDS, names) if full else noise_cases(3.0, (1.0, 2.0, 4.0), names)
+    plan = {
+        "table III": (table_cases(seeds, chosen), PAYLOAD_METHODS),
+        "table III, base convention": (
+            table_cases(seeds, chosen, paper=True),
+            (BASELINE, *RIVALS),
+        ),
+        "faulty sensor": (table_cases(seeds, chosen, faults=True), PAYLOAD_METHODS),
+        "noisy accelerations": (table_cases(seeds, chosen, "accelerations"), PAYLOAD_METHODS),
+        "figure 6": (noisy, FIGURE_METHODS),
+    }
+    results: dict[str, list[Result]] = {what: [] for what in plan}
+    with Engine(workers) as engine:
+        for what, (cases, methods) in plan.items():
+            for done, batch in enumerate(run_cases(cases, engine, methods), start=1):
+                results[what] += batch
+                progress(what, done, len(cases))
+    progress("table IV", 0, 1)
+    arm = table_iv(seeds, tuple(names))
+    progress("table IV", 1, 1)
+    tables = (
+        *_accuracy_tables(results),
+        arm,
+        noise_table(results["figure 6"], FIGURE_METHODS),
+        stop_and_go_table(),
     )
+    return PayloadStudy(tables, sum(len(cases) for cases, _ in plan.values()))
 
 
-def _accuracy_tables(runs: Runs) -> list[StudyTable]:
+def _accuracy_tables(results: Mapping[str, list[Result]]) -> list[StudyTable]:
     """Table III of the paper, and the same under harder conditions."""
     return [
-        table_iii(runs.clean, "Table III", _HERE + " Moments about the sensor.", PAYLOAD_METHODS),
         table_iii(
-            runs.base,
+            results["table III"], "Table III", _HERE + " Moments about the sensor.", PAYLOAD_METHODS
+        ),
+        table_iii(
+            results["table III, base convention"],
             "Table III with residuals about the robot's base, as the paper's equation 7",
             _HERE + " Force noise then reaches the torques through the arm's length.",
             (BASELINE, *RIVALS),
         ),
         table_iii(
-            runs.faulty,
+            results["faulty sensor"],
             "Faulty sensor: bias 0.3 N / 15 mN m, delay 10 ms, crosstalk 1 %",
             _HERE,
             PAYLOAD_METHODS,
             with_paper=False,
         ),
         table_iii(
-            runs.noisy,
+            results["noisy accelerations"],
             "Independent noise on both accelerations, 150 samples",
             "As in the paper's figure 6: 0.5 rad/s² and 0.05 m/s².",
             PAYLOAD_METHODS,
