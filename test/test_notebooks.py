@@ -46,3 +46,17 @@ def test_a_notebook_installs_the_core_alone_where_it_is_missing(
     assert [command[0] for command in called] == ["git", sys.executable]
     assert called[0][-1] == "robot_sysid" and called[1][-1] == "./robot_sysid[examples]"
     assert Path.cwd() == tmp_path / "robot_sysid"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_finds_the_examples_from_its_own_folder(
+    notebook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [
+        "".join(cell["source"])
+        for cell in json.loads(notebook.read_text("utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    monkeypatch.chdir(notebook.parent)
+    exec(compile(cells[0], notebook.name, "exec"), {})
+    assert Path("examples/ur5").is_dir() or not any("examples/" in cell for cell in cells[1:])

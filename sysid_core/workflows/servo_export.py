@@ -212,8 +212,8 @@ def export_servos(
     Args:
         folder: Result folder of `sysid servos identify`.
         file: File to write: C code of the torques if it ends in `.c`, otherwise MJCF with position
-            actuators. The actuators for Isaac Lab and the proof have the same name with the endings
-            `_actuators.yaml` and `.proof.json`.
+            actuators. Beside `arm.xml`, `arm_actuators.yaml` contains actuators for Isaac Lab, and
+            `arm.xml.proof.json` the proof.
         data: Folder to search for recordings that are not at their stored path; None: none.
         progress: Function called with each step.
 
@@ -244,7 +244,7 @@ def export_servos(
         errors = servo_errors(folder, file, data) if target is Target.MJCF else None
     except SysIdError as err:
         sentences = (*sentences, f"The position errors are not stated: {err}")
-    proof = file.with_suffix(".proof.json")
+    proof = file.with_name(f"{file.name}.proof.json")
     stated = stated_servos(model, target, differences, tolerance, errors)
     exported = stated | {"files": [hashed(one, file.parent) for one in files]}
     write_json(proof, proof_of(model.robot, folder, SERVOS, [exported]))

@@ -133,30 +133,30 @@ def test_an_exported_file_is_judged_on_recordings(tmp_path: Path) -> None:
 
 def test_a_proof_compares_torques_and_motions_and_is_repeated(tmp_path: Path) -> None:
     mjcf = written_arm(tmp_path)
-    proof = json.loads((tmp_path / "arm.proof.json").read_text())
+    proof = json.loads((tmp_path / "arm.xml.proof.json").read_text())
     (exported,) = proof["exports"]
     assert max(exported["largest_difference"].values()) < 1e-12
     errors = exported["errors"]
     assert errors["inside"] < 1e-4 < errors["exported"] < 0.02
     assert errors["apart"] == pytest.approx(errors["exported"], rel=0.01)
     assert errors["apart"] < 0.1 * errors["command"]
-    status, output = call("verify", tmp_path / "arm.proof.json")
+    status, output = call("verify", tmp_path / "arm.xml.proof.json")
     assert status == 0 and "error as exported" in output
     for edited in ({"tolerance": 1.0}, {"losses": ["none"]}):
         forged = proof | {"exports": [exported | edited]}
-        (tmp_path / "arm.proof.json").write_text(json.dumps(forged))
-        assert call("verify", tmp_path / "arm.proof.json")[0] == 1
-    (tmp_path / "arm.proof.json").write_text(json.dumps(proof))
+        (tmp_path / "arm.xml.proof.json").write_text(json.dumps(forged))
+        assert call("verify", tmp_path / "arm.xml.proof.json")[0] == 1
+    (tmp_path / "arm.xml.proof.json").write_text(json.dumps(proof))
     (tmp_path / "run.csv").rename(tmp_path / "moved.csv")
     with pytest.raises(EstimationError, match="was not found"):
-        call("verify", tmp_path / "arm.proof.json")
+        call("verify", tmp_path / "arm.xml.proof.json")
     output = call("servos", "export", tmp_path, "--out", mjcf)[1]
     assert "position errors are not stated" in output
-    assert call("verify", tmp_path / "arm.proof.json")[0] == 0
+    assert call("verify", tmp_path / "arm.xml.proof.json")[0] == 0
     model = yaml.safe_load((tmp_path / "servos.yaml").read_text())
     model["joints"][0]["terms"]["inertia"] = 0.001
     (tmp_path / "servos.yaml").write_text(yaml.safe_dump(model))
-    assert call("verify", tmp_path / "arm.proof.json")[0] == 1
+    assert call("verify", tmp_path / "arm.xml.proof.json")[0] == 1
 
 
 @pytest.mark.parametrize("wrong", ["kp", "armature", "damping", "frictionloss", "forcerange"])
@@ -195,7 +195,8 @@ def test_commands_with_the_torques_of_the_c_code_lead_servos_along_a_motion(tmp_
     written_arm(tmp_path)
     status, output = call("servos", "export", tmp_path, "--out", tmp_path / "arm.c")
     assert status == 0 and "arm_actuators.yaml" in output
-    assert call("verify", tmp_path / "arm.proof.json")[0] == 0
+    for proof in ("arm.c.proof.json", "arm.xml.proof.json"):  # of both files
+        assert call("verify", tmp_path / proof)[0] == 0
     values = yaml.safe_load((tmp_path / "arm_actuators.yaml").read_text())["actuators"]
     K = np.array([values[joint]["stiffness"] for joint in JOINTS])
     t = np.arange(0.0, 10.0, 0.01)
