@@ -3,10 +3,11 @@
 
     import sysid_core as sysid
 
-gives the names below, each with an example in its docstring: what most programs need. The rooms behind
-them, in the order in which data flow (a room imports only those before it): reasons, files, robot,
-controller_payload, identifiability, planning, execution, signals, estimation, diagnosis, simulation,
-control, validation, export, report, servos, workflows. Names are imported when they are used.
+gives the names below, each with an example in its docstring: what most programs need. The packages
+behind them, in the order in which data flow (each imports only those before it): reasons, files,
+robot, controller_payload, identifiability, planning, execution, signals, estimation, diagnosis,
+simulation, control, validation, export, report, servos, workflows. Names are imported when they are
+used.
 """
 
 from typing import TYPE_CHECKING
@@ -44,3 +45,7 @@ __all__ = [
     "validate",
     "weigh",
 ]
+
+
+def __dir__() -> list[str]:  # what help() and completion list, although it isn't imported yet
+    return sorted({*globals(), *__all__})

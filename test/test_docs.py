@@ -221,6 +221,19 @@ def test_every_command_and_option_in_a_page_exists() -> None:
     assert wrong == []
 
 
+def test_commands_stand_on_lines_of_their_own() -> None:
+    """Paragraphs are wrapped, blocks are not: a wrapped command can't be copied."""
+    wrong = []
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for block in re.findall(r"```(?:bash|text)?\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            commands = re.sub(r"\\\n|#.*", "", block).splitlines()
+            begun = [line for line in commands if re.match(r" *sysid ", line)]
+            wrong += [(page.name, line) for line in begun if re.search(r"\S +sysid [a-z]", line)]
+            wrong += [(page.name, line) for line in block.splitlines() if line.startswith("--")]
+            wrong += [(page.name, line) for line in re.findall(r"#.* sysid$", block, re.MULTILINE)]
+    assert wrong == []
+
+
 def test_files_named_in_a_page_exist() -> None:
     folders = (ROOT, ROOT / "sysid_core", ROOT / "docs")
     for page in (ROOT / "docs").rglob("*.md"):
