@@ -120,7 +120,7 @@ class Executor:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
             self.trajectory = self.trajectory.in_order(self.model).as_played()
         except SysIdError as err:
-            self._refuse(Fault(FaultCode.UNSAFE, {"text": str(err)}))
+            self.give_up(Fault(FaultCode.UNSAFE, {"text": str(err)}))
 
     @property
     def message(self) -> str:
@@ -133,24 +133,16 @@ class Executor:
             self._cancelled = fault
 
     def give_up(self, fault: Fault) -> None:
-        """End the run without a stop, because the controller has already ended the motion."""
+        """End the run without a stop: nothing has moved, or the controller has ended the motion."""
         if not self.state.is_final:
-            self._refuse(fault)
+            self.state, self.fault = ExecutorState.ABORTED, fault
 
-    def _refuse(self, fault: Fault) -> None:
-        self.state, self.fault = ExecutorState.ABORTED, fault
-
-    def clock(self, u: float, stamp: float) -> None:
-        """Set the controller's motion time [s] at a stamp [s]."""
-        if self.play is not None:
-            self.play.clock(u, stamp)
-
-    def clock_by(self, q: Array, stamp: float) -> None:
-        """Set the motion time at a stamp [s] from the position that the controller commands, shape
-        (n,).
+    def clock(self, u: float | None, q: Array, stamp: float) -> None:
+        """Take a report of the controller at a stamp [s]: its motion time [s], None if it doesn't say
+        it, and the position that it commands, shape (n,).
         """
         if self.play is not None:
-            self.play.clock_by(q, stamp)
+            self.play.clock(u, q, stamp)
 
     def finished(self) -> None:
         """Record that the controller has finished the last goal."""
@@ -177,7 +169,8 @@ class Executor:
         """
         if self.state.is_final:
             return self._command()
-        if self._way is not None and not self._cancelled and not self._is_newer(measured):
+        newer = measured is not None and measured.stamp > self._checked_stamp
+        if self._way is not None and not self._cancelled and not newer:
             return self._command()  # planning took time; go on with the next measured state
         dt = self._time_step(now)
         ended = self.play is not None and self.play.at_end  # its last command has been given
@@ -238,9 +231,6 @@ class Executor:
             return Fault(FaultCode.PAUSED, {"percent": 100.0 * self.scaling})
         return None
 
-    def _is_newer(self, measured: Measured | None) -> bool:
-        return measured is not None and measured.stamp > self._checked_stamp
-
     def _check(self, measured: Measured, now: float) -> None:
         if self._way is not None:
             self._follow(self._way, now)
@@ -251,13 +241,13 @@ class Executor:
         moving = np.flatnonzero(np.abs(v) > self.settings.rest_velocity)
         if moving.size:
             names = [self.model.joint_names[j] for j in moving]
-            self._refuse(Fault(FaultCode.MOVES, {"joints": names}))
+            self.give_up(Fault(FaultCode.MOVES, {"joints": names}))
             return
         try:
             share = self.settings.transfer_share
             self._way = plan_transfer(self.checker, q, self.trajectory.q[0], share=share)
         except SysIdError as err:
-            self._refuse(Fault(FaultCode.UNSAFE, {"text": str(err)}))
+            self.give_up(Fault(FaultCode.UNSAFE, {"text": str(err)}))
         self._checked_stamp, self._last_now = measured.stamp, None
         self.monitor.reset()
 

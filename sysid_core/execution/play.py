@@ -109,13 +109,9 @@ class Play(ABC):
         """Return the goal to be sent now, or None."""
         return None
 
-    def clock(self, u: float, stamp: float) -> None:
-        """Take the controller time [s] that was reported at `stamp` on the executor's clock."""
-        return
-
-    def clock_by(self, q: Array, stamp: float) -> None:
-        """Determine the controller time from the commanded position, (n,), if the controller does
-        not report it.
+    def clock(self, u: float | None, q: Array, stamp: float) -> None:
+        """Take a report of the controller: its time [s] at `stamp` on the executor's clock; None: only
+        the commanded position q, (n,).
         """
         return
 
@@ -233,9 +229,9 @@ class GuardedPlay(GoalPlay):
         self._sent = True
         return self._played.at_once(0.0, self._played.duration)
 
-    def clock(self, u: float, stamp: float) -> None:
+    def clock(self, u: float | None, q: Array, stamp: float) -> None:
         """Use the progress on the path [s] that the guard reported at a stamp."""
-        if not self._sent or self._ended:
+        if u is None or not self._sent or self._ended:
             return
         self._begun = True
         ahead = 0.0 if self._stopping else self._now - stamp

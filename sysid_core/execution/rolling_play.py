@@ -175,9 +175,16 @@ class RollingPlay(GoalPlay):
         if self._sent_at is not None and not self._waits:
             self._u = min(self._u + dt * self.scaling, self._end)
 
-    def clock(self, u: float, stamp: float, error: float = 0.0) -> None:
-        """Use the controller time [s] reported at a stamp on the clock of the executor."""
-        by_place = error > 0.0  # which says nothing of a stop
+    def clock(self, u: float | None, q: Array, stamp: float) -> None:
+        """Use the controller time [s] reported at a stamp on the clock of the executor; None: that of
+        the commanded position q, shape (n,).
+        """
+        by_place, error = u is None, 0.0  # a place says nothing of a stop
+        if u is None:
+            found = self._time_at(q, stamp)
+            if found is None:
+                return
+            u, error = found
         # A hurried stop waits for milliseconds, in which the clock may jump unnoticed.
         unused = self._stopping and (by_place or self._hurries)
         if self._sent_at is None or unused:
@@ -195,9 +202,9 @@ class RollingPlay(GoalPlay):
         if self._goal is not None:
             self._u, self._finished = self._goal.ends, True
 
-    def clock_by(self, q: Array, stamp: float) -> None:
-        """Determine the controller time from the commanded position, (n,), if the controller does
-        not report it.
+    def _time_at(self, q: Array, stamp: float) -> tuple[float, float] | None:
+        """Controller time at a commanded position (n,), and its uncertainty [s]; None if the position
+        does not tell it.
         """
         if self._waits:  # has it left the start?
             near = self._played.nearest(q, np.zeros_like(q), 0.0, SPEAKS)
@@ -205,15 +212,15 @@ class RollingPlay(GoalPlay):
             waited = 0.0 if self._sent_at is None else self._now - self._sent_at
             speeds = np.max(np.abs(self._played.at([near.u, near.u + SPEAKS])[1]), axis=1)
             slow = speeds[1] <= MOVING and near.u > 0.02 and waited > LEAD
-            if near.distance < 1e-3 and (speeds[0] > MOVING or slow):
-                self.clock(near.u, stamp, PLACE_ERROR / max(float(speeds[0]), MOVING))
-            return
+            tells = near.distance < 1e-3 and (speeds[0] > MOVING or slow)
+            return (near.u, PLACE_ERROR / max(float(speeds[0]), MOVING)) if tells else None
         u = self._u - self.scaling * (self._now - stamp)
         speed = float(np.max(np.abs(self._played.at(u)[1])))
         if not self._rests and speed > MOVING:
             near = self._played.nearest(q, self._played.at(u)[1], u - 0.5, u + 0.5)
             if near.distance < 1e-3:
-                self.clock(near.u, stamp, PLACE_ERROR / speed)
+                return near.u, PLACE_ERROR / speed
+        return None
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
         """Return the commanded posture at the time of a measured state, shape (n,).

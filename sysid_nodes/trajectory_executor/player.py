@@ -137,10 +137,8 @@ class MotionPlayer:
             self._feedback.take(round(stamp * 1e9) or 1, round(self._inputs.now() * 1e9))
         except StampError:
             return  # of another clock, or very late: its time isn't known then
-        if self.core is not None and u is not None:
-            self.core.clock(u, stamp)
-        elif self.core is not None:
-            self.core.clock_by(q, stamp)
+        if self.core is not None:
+            self.core.clock(u, q, stamp)
 
     def _step(self, core: Executor, now: float) -> None:
         before = core.state

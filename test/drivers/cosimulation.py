@@ -199,10 +199,7 @@ def run(
             continue
         core.scaling = w.scaling if w.told_scaling else None
         for at, q, stamp in said:
-            if at is not None:
-                core.clock(at, stamp)
-            else:
-                core.clock_by(q, stamp)
+            core.clock(at, q, stamp)
         said.clear()
         played = active is not None and active.outcome == "succeeded"
         if played and active is log.goals[-1] and not w.silent:

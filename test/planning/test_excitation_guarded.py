@@ -35,7 +35,7 @@ class Guard:
         self.rate = max(self.rate - 4.0 * DT, 0.0) if aborting else self.rate
         if self.rate > 0.0:
             self.u = min(self.u + DT * self.rate, motion.duration)
-            self.executor.clock(self.u, now)
+            self.executor.clock(self.u, motion.at(self.u)[0], now)
         if self.rate == 0.0 or self.u == motion.duration:
             self.rate = 0.0
             self.executor.finished()
