@@ -241,7 +241,7 @@ class Executor:
         moving = np.flatnonzero(np.abs(v) > self.settings.rest_velocity)
         if moving.size:
             names = [self.model.joint_names[j] for j in moving]
-            self.give_up(Fault(FaultCode.MOVES, {"joints": names}))
+            self.give_up(Fault(FaultCode.MOVES, {"joints": names, "speed": np.max(np.abs(v))}))
             return
         try:
             share = self.settings.transfer_share
@@ -294,7 +294,9 @@ class Executor:
         if standing.look(now, q, v, self.play.command()[0], tolerance):
             return True
         if standing.takes_too_long(now):
-            numbers = {"distance": standing.distance, "seconds": self.settings.settle_timeout}
+            speed = float(np.max(np.abs(v)))
+            wait = self.settings.settle_timeout
+            numbers = {"distance": standing.distance, "seconds": wait, "speed": speed}
             self._abort(Fault(FaultCode.NOT_AT_REST, numbers), now, None, None)
         return False
 

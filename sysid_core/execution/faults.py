@@ -50,9 +50,10 @@ TEXTS: Mapping[FaultCode, str] = {
     " share from 0 to 1 instead of per cent)",
     FaultCode.DROPPED: "{text}",
     FaultCode.UNSAFE: "refused: {text}",
-    FaultCode.MOVES: "refused: {joints} are moving",
+    FaultCode.MOVES: "refused: {joints} are moving, at up to {speed:.2g} rad/s or m/s: see"
+    " rest_velocity",
     FaultCode.NOT_AT_REST: "the robot does not come to rest: {distance:.3g} rad from its goal after"
-    " {seconds:g} s",
+    " {seconds:g} s, moving at {speed:.2g} rad/s or m/s: see rest_velocity",
     FaultCode.NO_CLOCK: "the clock gives no time",
     FaultCode.CLOCK_JUMP: "clock jump of {seconds:.3f} s, or this process stalled for so long (a"
     " busy machine): see max_step_s",

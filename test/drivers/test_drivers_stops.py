@@ -382,6 +382,18 @@ def test_goals_of_one_motion_say_the_same_where_they_overlap():
     assert all(not goal.v[-1].any() for goal in log.goals)
 
 
+def test_a_driver_with_noisy_velocities_is_played_on_with_another_rest_velocity():
+    rng = np.random.default_rng(0)
+
+    def noisy(m: Measured, now: float) -> Measured:
+        return dataclasses.replace(m, v=m.v + rng.normal(0.0, 0.03, len(m.v)))
+
+    refused, played = world(), world(rest_velocity=0.2)
+    refused.falsify = played.falsify = noisy
+    assert "see rest_velocity" in run(MODEL, refused).message
+    assert run(MODEL, played).message == "done"
+
+
 @pytest.mark.parametrize("told", [0.0, 0.01])  # a share of 1 taken for one per cent, too
 def test_a_paused_robot_gets_nothing_that_it_could_go_on_with_later(told: float):
     w = world()
