@@ -19,7 +19,9 @@ MOVING = 0.1  # [rad/s] of a joint that says where on its path a robot is
 PLACE_ERROR = 1e-4  # of a place on the path where quintics follow the slow start [rad]
 SPEAKS = 1.0  # within which a controller that says its time begins to [s]
 LEAD = 0.25  # before a motion begins on a controller that doesn't [s]
-IN_TIME = 0.25  # share of the horizon that a goal may be late
+IN_TIME = (
+    0.7  # share of the horizon that a goal may be late; the rest is for stalls of the executor
+)
 LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 
 
@@ -193,9 +195,9 @@ class RollingPlay(GoalPlay):
         self._fresh = True
         if not self._stopping:  # a step may be due for long on a busy machine
             u += self.scaling * (self._now - stamp)
-        # A stop ends no earlier than reported: after a jump of this clock, the age says nothing.
-        self._u = max(u, 0.0)
-        self._u = min(self._u, self._end)
+        # A stop ends no earlier than reported: after a jump of this clock, the age says nothing. At the
+        # last step, the goal may not have begun.
+        self._u = min(max(u, -self._settings.horizon), self._end)
 
     def finish(self) -> None:
         """Record that the controller has finished its last goal."""

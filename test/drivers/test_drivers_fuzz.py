@@ -196,6 +196,20 @@ def search(examples: int) -> None:
         latenesses=[0.0],
         lead=0.06,
     )
+    @example(  # goals of the motion that were later than all before: 9 mrad, 1.4 times the velocity limit
+        events=[Event(3.0, "late", 0.0)],
+        scaling=1.0,
+        says="feedback",
+        latenesses=[0.25, 0.4375],
+        lead=0.06,
+    )
+    @example(  # the same after a stall of the executor: 17 mrad
+        events=[Event(2.33, "late", 0.0), Event(2.33, "stall", 0.24)],
+        scaling=1.0,
+        says="topic",
+        latenesses=[0.44],
+        lead=0.5,
+    )
     def run_one(
         events: list[Event], scaling: float, says: str, latenesses: list[float], lead: float
     ) -> None:

@@ -147,6 +147,30 @@ def test_an_executor_on_a_busy_machine_makes_no_step(scaling):
     assert max(step for _, step in w.controller.steps) < 2e-5
 
 
+@pytest.mark.parametrize("says", ["topic", "feedback time", "feedback place"])
+@pytest.mark.parametrize("stall", [0.0, 0.1, 0.2])
+def test_a_goal_may_be_later_than_all_before_after_a_stall_of_the_executor(says: str, stall: float):
+    """If the next goal might come too late, the robot comes to rest, and the motion continues from there."""
+    w = world()
+    w.told_scaling = says == "topic"
+    w.controller.says_time = says == "feedback time"
+    begin = MIDDLE + 0.05
+    late: list[float] = []
+
+    def begins(w: World, t: float, log: Log) -> None:
+        late[:] = [0.44] if t > begin else []
+
+    log = run(
+        MODEL,
+        w,
+        begins,
+        latency=lambda k: late[0] if late else on_time(k),
+        stalled=lambda t: begin < t < begin + stall,
+    )
+    assert log.message == "done" and peak(log) <= 1.0
+    assert max(step for _, step in w.controller.steps) < 5e-5
+
+
 def test_a_slider_that_is_moved_during_a_motion_is_followed_without_a_step():
     w = world()
 
