@@ -19,6 +19,7 @@ from sysid_core.report import COLOURS, Figure, Report, with_deviation
 from sysid_core.workflows import work_key
 from sysid_fleet.analysis import NEEDED, FleetState, Key, Trend, analyse, is_watched
 from sysid_fleet.batch import Engine, Rows, run_jobs
+from sysid_fleet.batch.rows import arrow
 from sysid_fleet.batch.run import Job, Progress
 from sysid_fleet.batch.sources import Source, find_sources
 from sysid_fleet.recording import Task, recording_rows
@@ -261,14 +262,7 @@ def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
     """
     kept = rows.latest(NEEDED, lambda name: not name or is_watched(name))
     state = analyse(kept, registry)
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError as err:
-        raise BatchError(
-            "Alarms are written as Parquet, and pyarrow isn't installed.",
-            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
-        ) from err
+    pa = arrow()
     out.mkdir(parents=True, exist_ok=True)
     moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
     schema = pa.schema(
@@ -281,6 +275,6 @@ def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
         ]
     )
     with written_whole(out / "alarms.parquet") as file:
-        pq.write_table(pa.Table.from_pylist(state.alarms(), schema=schema), file)
+        pa.parquet.write_table(pa.Table.from_pylist(state.alarms(), schema=schema), file)
     fleet_report(state).save(out / "fleet.html")
     return state

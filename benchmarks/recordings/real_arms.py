@@ -108,12 +108,10 @@ def _of_bench(name: str) -> Split:
     return read_split({r.name: r for r in load_recipes()}[name], DATA)
 
 
-def _table(
-    folder: str, urdf: str, columns: str, path: str, lock: tuple[str, ...] = (), first: int = 0
-) -> Split:
+def _table(folder: str, urdf: str, columns: str, path: str, lock: tuple[str, ...] = ()) -> Split:
     model = RobotModel.from_urdf(DATA / folder / urdf)
     model = model.with_locked([j for j in lock if j in model.joint_names])
-    return _read(model, DATA / folder, columns, path, first)
+    return _read(model, DATA / folder, columns, path)
 
 
 def _read(model: RobotModel, folder: Path, columns: str, path: str, first: int = 0) -> Split:

@@ -40,7 +40,12 @@ _IN_EVERY_ROW = (*_NEEDED, "recording", "robot", "time", "value")
 AGAIN = ("lost", "error")  # outcomes that `--resume` tries again
 
 
-def _arrow() -> Any:
+def arrow() -> Any:
+    """Return the package pyarrow.
+
+    Raises:
+        BatchError: It is not installed.
+    """
     try:
         import pyarrow as pa
         import pyarrow.dataset
@@ -101,7 +106,7 @@ class Rows:
         """
         if not rows:
             return None
-        pa = _arrow()
+        pa = arrow()
         unknown = sorted({key for row in rows for key in row} - set(FIELDS))
         if unknown:
             raise BatchError(
@@ -123,7 +128,7 @@ class Rows:
         Raises:
             BatchError: A file is truncated, is not Parquet, or has other columns.
         """
-        pa = _arrow()
+        pa = arrow()
         files = sorted(self.folder.glob("part-*.parquet"))
         if not files:
             return _schema(pa).empty_table().select(list(columns or FIELDS))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -58,7 +58,6 @@ class NodeProcesses:
         specs: Specifications of the nodes to start.
         log_directory: Folder for the output of each node, in `<name>.log`; if two nodes have the
             same name, the second one writes `<namespace>_<name>.log`.
-        environment: Environment variables of the child processes; default: those of this process.
         start: Function that starts a process, such as `start_process`.
     """
 
@@ -66,7 +65,6 @@ class NodeProcesses:
         self,
         specs: Sequence[NodeSpec],
         log_directory: Path,
-        environment: Mapping[str, str] | None = None,
         start: Start = start_process,
     ) -> None:
         log_directory.mkdir(parents=True, exist_ok=True)
@@ -79,8 +77,9 @@ class NodeProcesses:
             parameter_file = Path(self._scratch.name) / f"{name}.yaml"
             write_parameters(spec, parameter_file)
             with (log_directory / f"{name}.log").open("wb") as log:
-                given = os.environ if environment is None else environment
-                self.processes[name] = start(command_of(spec, parameter_file), log, dict(given))
+                self.processes[name] = start(
+                    command_of(spec, parameter_file), log, dict(os.environ)
+                )
 
     def check(self) -> None:
         """Raise an error if a node has ended.
@@ -119,13 +118,10 @@ class NodeProcesses:
 
 @contextlib.contextmanager
 def running(
-    specs: Sequence[NodeSpec],
-    log_directory: Path,
-    environment: Mapping[str, str] | None = None,
-    start: Start = start_process,
+    specs: Sequence[NodeSpec], log_directory: Path, start: Start = start_process
 ) -> Iterator[NodeProcesses]:
     """Start nodes, and stop them at the end of the `with` block."""
-    nodes = NodeProcesses(specs, log_directory, environment, start)
+    nodes = NodeProcesses(specs, log_directory, start)
     try:
         yield nodes
     finally:

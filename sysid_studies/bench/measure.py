@@ -73,57 +73,48 @@ class Scores:
     """Scores of standard deviations against actual errors; smaller is better for both.
 
     Attributes:
-        count: Number of errors.
-        interval: Mean interval score of the central 95 % intervals, in units of the scale: the
-            width of the interval, plus 40 times the distance of an error outside it. For Gaussian
-            errors it is at least 4.67 standard deviations of the errors.
-        log: Mean negative log density of the errors divided by the scale [nat].
+        interval: Mean interval score of the central 95 % intervals: the width of the interval, plus
+            40 times the distance of an error outside it. For Gaussian errors it is at least 4.67
+            standard deviations of the errors.
         coverage: Share of the errors inside the intervals.
         width: Median ratio of standard deviation to absolute error; 1.48 for Gaussian errors.
     """
 
-    count: int
     interval: float
-    log: float
     coverage: float
     width: float
 
 
-def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) -> Scores:
+def score_deviations(error: ArrayLike, sd: ArrayLike) -> Scores:
     """Return the scores of Gaussian intervals; entries with a non-finite standard deviation are
     omitted.
 
     Args:
         error: Estimate minus true value, or the difference of two independent estimates.
         sd: Standard deviations, with the shape of the errors.
-        scale: Scale of each error, by which it is divided to make errors of different units
-            comparable.
 
     Raises:
         EstimationError: A standard deviation is zero or negative.
 
     References:
         Gneiting and Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",
-        eq. 43 (interval score) and section 4.1 (logarithmic score).
+        eq. 43.
     """
-    e, s, unit = (np.ravel(x) for x in np.broadcast_arrays(error, sd, scale))
-    known = np.isfinite(e) & np.isfinite(s) & np.isfinite(unit)
-    e, s, unit = np.abs(e[known]), s[known], unit[known]
-    if np.any(s <= 0.0) or np.any(unit <= 0.0):
+    e, s = (np.ravel(x) for x in np.broadcast_arrays(error, sd))
+    known = np.isfinite(e) & np.isfinite(s)
+    e, s = np.abs(e[known]), s[known]
+    if np.any(s <= 0.0):
         raise EstimationError(
-            "A standard deviation or scale of zero or less has no score.",
+            "A standard deviation of zero or less has no score.",
             remedy="Omit parameters that were not estimated.",
         )
     if not len(e):
         nan = float("nan")
-        return Scores(0, nan, nan, nan, nan)
+        return Scores(nan, nan, nan)
     outside = np.maximum(e - _HALF * s, 0.0)
-    interval = (2.0 * _HALF * s + 2.0 / (1.0 - LEVEL) * outside) / unit
-    log = 0.5 * (e / s) ** 2 + np.log(s / unit) + 0.5 * np.log(2.0 * np.pi)
+    interval = 2.0 * _HALF * s + 2.0 / (1.0 - LEVEL) * outside
     return Scores(
-        len(e),
         float(np.mean(interval)),
-        float(np.mean(log)),
         float(np.mean(outside == 0.0)),
         float(np.median(s / np.maximum(e, np.finfo(float).tiny))),
     )

@@ -88,33 +88,30 @@ def robot() -> RobotModel:
     return RobotModel.from_urdf("ur10")
 
 
-def swing(
-    speed: float, seconds: float, *, shift: float = 0.0, amplitude: float = AMPLITUDE
-) -> Swing:
+def swing(speed: float, seconds: float, *, shift: float = 0.0) -> Swing:
     """Return the motion of the paper at a given mean angular speed.
 
     Args:
         speed: Mean angular speed [rad/s].
         seconds: Duration [s].
         shift: Time shift of the motion relative to the samples [s].
-        amplitude: Amplitude of the three joints [rad].
     """
     model, frame = robot(), "tool0"
-    frequency = 2.0 * np.pi * np.array(_frequencies(speed, amplitude))
+    frequency = 2.0 * np.pi * np.array(_frequencies(speed))
     time = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
     columns = wrist_columns(model, frame)
     q = np.tile(np.array(POSTURE), (len(time), 1))
     v, a = np.zeros_like(q), np.zeros_like(q)
     angle = frequency * (time + shift)[:, None]
-    q[:, columns] += amplitude * np.sin(angle)
-    v[:, columns] = amplitude * frequency * np.cos(angle)
-    a[:, columns] = -amplitude * frequency**2 * np.sin(angle)
+    q[:, columns] += AMPLITUDE * np.sin(angle)
+    v[:, columns] = AMPLITUDE * frequency * np.cos(angle)
+    a[:, columns] = -AMPLITUDE * frequency**2 * np.sin(angle)
     return Swing(model, frame, time, q, v, a)
 
 
 @cache
-def _frequencies(speed: float, amplitude: float) -> tuple[float, float, float]:
-    return frequencies_for_speed(robot(), "tool0", np.array(POSTURE), speed, amplitude=amplitude)
+def _frequencies(speed: float) -> tuple[float, float, float]:
+    return frequencies_for_speed(robot(), "tool0", np.array(POSTURE), speed)
 
 
 def exact_data(motion: Swing, pi: Array) -> PayloadData:
@@ -143,12 +140,9 @@ def measured_wrench(
     noise: NoiseLevel,
     faults: SensorFaults,
     rng: np.random.Generator,
-    amplitude: float = AMPLITUDE,
 ) -> Array:
     """Return the simulated readings of the sensor, shape (K, 6)."""
-    true = exact_data(
-        swing(speed, seconds, shift=-faults.delay, amplitude=amplitude), thing.pi
-    ).wrench
+    true = exact_data(swing(speed, seconds, shift=-faults.delay), thing.pi).wrench
     return disturbed(true, noise, faults, rng)
 
 
@@ -188,11 +182,10 @@ def encoder_experiment(
     rng: np.random.Generator,
     *,
     faults: SensorFaults | None = None,
-    amplitude: float = AMPLITUDE,
 ) -> Experiment:
     """Return the run with motion from encoders, as in table III of the paper."""
-    motion = swing(speed, seconds, amplitude=amplitude)
-    wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng, amplitude)
+    motion = swing(speed, seconds)
+    wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng)
     return seen_by_encoders(motion, wrench, rng)
 
 
