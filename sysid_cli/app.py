@@ -23,7 +23,7 @@ from typer.main import get_command, get_command_name, get_group
 
 from sysid_cli.progress import Errors
 from sysid_core.errors import SysIdError
-from sysid_core.files import json_text, write_json
+from sysid_core.files import json_text, write_json, write_text
 
 MARKUP: Any = "markdown"  # leaves units such as [s] as they are
 
@@ -305,6 +305,19 @@ def require_folder(path: Path) -> None:
             f"The results cannot be written to '{path}': '{there}' {why}.",
             remedy="Give another --out.",
         )
+
+
+def write_new(path: Path, text: str, force: bool) -> None:
+    """Write a file.
+
+    Raises:
+        SysIdError: The file exists already, and may not be overwritten.
+    """
+    if path.exists() and not force:
+        raise SysIdError(
+            f"'{path}' exists already.", remedy="Give another --out, or --force to overwrite it."
+        )
+    write_text(path, text)
 
 
 def _explain(message: str, remedy: str) -> NoReturn:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import app, console, remark, require_folder
+from sysid_cli.app import app, console, remark, require_folder, write_new
 from sysid_cli.settings import command
 from sysid_core.errors import SignalError
-from sysid_core.files import write_text
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("link_torque", "actuator_torque", "motor_current")
 _DRIVERS = ("ur", "franka", "xarm", "servos")
-_OPEN = '"?"'  # what a person has to fill in
+OPEN = '"?"'  # what a person has to fill in
 
 
 @command(app, example="sysid init log.csv --robot robot.urdf --effort-kind motor_current")
@@ -114,12 +113,16 @@ def _servos(recording: Path, robot: str, model: RobotModel, columns: Path, force
 
 
 def _write(path: Path, text: str, force: bool) -> None:
-    if path.exists() and not force:
-        raise SignalError(
-            f"'{path}' exists already.", remedy="Give another --out, or --force to overwrite it."
-        )
-    write_text(path, text)
+    write_new(path, text, force)
     console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+
+
+def largest_position(model: RobotModel) -> float:
+    """Return the largest joint limit of a robot; 2 pi if it has none [rad]."""
+    import numpy as np
+
+    limits = np.abs(np.concatenate(model.position_limits))
+    return float(max(limits[np.isfinite(limits)], default=0.0)) or 2 * np.pi
 
 
 def _bringup(driver: str) -> str:
@@ -137,13 +140,9 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
     """Text of a column map for a recording, and the entries that a person must complete."""
     if recording.is_dir() or recording.suffix in (".mcap", ".db3", ".bag"):
         return _map_of_bag(model, kind)
-    import numpy as np
-
     from sysid_core.signals import TableLayout
 
-    limits = np.abs(np.concatenate(model.position_limits))
-    largest = float(max(limits[np.isfinite(limits)], default=2 * np.pi)) or 2 * np.pi
-    layout = TableLayout.of(recording, model.joint_names, largest)
+    layout = TableLayout.of(recording, model.joint_names, largest_position(model))
     missing = _missing(layout, model, kind)
     joints = ", ".join(model.joint_names)
     how = (
@@ -177,7 +176,7 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
         known = {layout.time, *layout.position, *layout.velocity}
         others = [str(k) for k in range(len(layout.names)) if k not in known]
         lines.append(f"# Columns that were not recognised: {', '.join(others)} (numbered from 0).")
-    lines.append(_columns("effort", layout.effort, layout, f"kind: {kind or _OPEN}"))
+    lines.append(_columns("effort", layout.effort, layout, f"kind: {kind or OPEN}"))
     return "\n".join([*lines, *_drives(kind, len(model.joint_names))]) + "\n", missing
 
 
@@ -190,7 +189,7 @@ def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
         " efforts.",
         "schema: robot_sysid/columns/1",
         f"joints: [{', '.join(model.joint_names)}]",
-        f"effort: {{kind: {kind or _OPEN}}}",
+        f"effort: {{kind: {kind or OPEN}}}",
         *_drives(kind, len(model.joint_names)),
     ]
     missing = [] if kind else [_EFFORT_MISSING]
@@ -225,7 +224,7 @@ def _missing(layout: TableLayout, model: RobotModel, kind: str) -> list[str]:
 
 
 def _columns(kind: str, columns: tuple[int, ...], layout: TableLayout, rest: str) -> str:
-    listed = ", ".join(map(str, columns)) or _OPEN
+    listed = ", ".join(map(str, columns)) or OPEN
     named = [layout.names[k] for k in columns if layout.names[k]]
     about = f"  # {', '.join(named)}" if named else ""
     return f"{kind}: {{columns: [{listed}], {rest}}}{about}"
@@ -238,8 +237,8 @@ def _drives(kind: str, n: int) -> list[str]:
         "drives:",
         "  # Joint torque per motor current [N m/A], including the gear ratio; one value for"
         " each joint.",
-        f"  gain: [{', '.join([_OPEN] * n)}]",
-        f"  source: {_OPEN}",
+        f"  gain: [{', '.join([OPEN] * n)}]",
+        f"  source: {OPEN}",
     ]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sysid_cli.app import remark
+from sysid_cli.init import OPEN, largest_position
 from sysid_core.servos import ServoColumns, match_joints, read_recordings
 from sysid_core.signals import read_any_table
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
     from sysid_core.servos import ServoRecording
 
-_OPEN = '"?"'  # what a person has to fill in
 _SHORTEST = 120.0  # [s] of motion that the start page asks for
 
 
@@ -38,7 +38,7 @@ def servo_columns(path: Path, model: RobotModel) -> tuple[str, list[str]]:
     chosen, by_order = _joints(found, model)
     missing = []
     if found.time is None:
-        time = f"rate_hz: {_OPEN}  # no column of time was found: give the sampling rate [Hz]"
+        time = f"rate_hz: {OPEN}  # no column of time was found: give the sampling rate [Hz]"
         missing.append("rate_hz, or the column of time (time: {column: …, unit: s}).")
     else:
         unit = f", unit: {found.time_unit}" if found.time_unit else ""
@@ -62,7 +62,7 @@ def servo_columns(path: Path, model: RobotModel) -> tuple[str, list[str]]:
         ("target", found.target, found.degrees[n:], "commanded"),
     ):
         names = [str(columns[k]) for k in chosen.values()]
-        listed = ", ".join(map(_quoted, names)) or ", ".join([_OPEN] * len(model.joint_names))
+        listed = ", ".join(map(_quoted, names)) or ", ".join([OPEN] * len(model.joint_names))
         unit = "deg" if any(degrees) or _beyond(table, names, model) else "rad"
         lines.append(f"{key}: {{columns: [{listed}], unit: {unit}}}  # {about}; unit: rad or deg")
         if not names:
@@ -105,12 +105,10 @@ def _joints(found: ServoColumns, model: RobotModel) -> tuple[dict[str, int], boo
 
 def _beyond(table: Mapping[str, NDArray[np.float64]], names: list[str], model: RobotModel) -> bool:
     """Return True if the positions of most joints in radians would exceed twice the largest limit."""
-    limits = np.abs(np.concatenate(model.position_limits))
-    largest = float(max(limits[np.isfinite(limits)], default=2 * np.pi)) or 2 * np.pi
     farthest = [float(np.nanmax(np.abs(table[name]))) for name in names]
-    return (
-        bool(farthest) and float(np.median(farthest)) > 2 * largest
-    )  # a gripper may be in percent
+    if not farthest:
+        return False
+    return float(np.median(farthest)) > 2 * largest_position(model)  # a gripper may be in percent
 
 
 def _extent(motions: Sequence[ServoRecording]) -> str:

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sysid_cli.app import console, group
+from sysid_cli.app import console, group, write_new
 from sysid_cli.settings import command
-from sysid_core.errors import ExcitationError
-from sysid_core.files import write_text
 
 limits = group(
     "limits",
@@ -48,10 +46,6 @@ def init(
     from sysid_core.planning import MotionLimits, limits_text
     from sysid_core.robot import allowed_contacts, load_robot
 
-    if out.exists() and not force:
-        raise ExcitationError(
-            f"'{out}' exists already.", remedy="Give another --out, or --force to overwrite it."
-        )
     model = load_robot(robot)
     pairs = allowed_contacts(srdf, {f.name for f in model.pin_model.frames}) if srdf else ()
     found, sources = MotionLimits.initial(
@@ -60,6 +54,6 @@ def init(
     if srdf:
         sources = (*sources, f"{len(pairs)} pairs of links are permitted to touch: {srdf.name}.")
     text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
-    write_text(out, text)
+    write_new(out, text, force)
     for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):
         console.print(line, highlight=False, soft_wrap=True)

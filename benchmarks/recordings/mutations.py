@@ -28,7 +28,7 @@ import typer
 from real_arms import ARMS, part_of
 
 from sysid_core.diagnosis import collect_samples
-from sysid_core.diagnosis.samples import Samples
+from sysid_core.diagnosis.evidence import regressor
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm_fit import FitSettings, fit_arm
 from sysid_core.estimation.fit import friction_scale
@@ -356,23 +356,13 @@ def outcome(arm: Split) -> Verdict:
         )
 
 
-def equations(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Regressor and torques, scaled by the standard deviation of each joint's torque."""
-    Y = samples.model.torque_regressor(samples.q, samples.v, samples.a)
-    K, n, _ = Y.shape
-    Phi = np.zeros((K, n, 4 * n))
-    for j in range(n):
-        Phi[:, j, 4 * j : 4 * j + 4] = samples.friction(j)
-    return np.concatenate([Y, Phi], axis=2), samples.tau
-
-
 def error_of(arm: Split, right: Split) -> float:
     """Relative torque error on correct data of the parameters that are fitted to the faulty data
     (ridge regression towards the URDF).
     """
     train = collect_samples(arm.model, arm.fitted, arm.drives, count=600)
     test = collect_samples(arm.model, arm.judged, right.drives, count=600)
-    A, tau = equations(train)
+    A, tau = regressor(train), train.tau
     weight = 1.0 / np.maximum(tau.std(axis=0), 1e-9)
     prior = np.concatenate([arm.model.pi.ravel(), np.zeros(4 * arm.model.nv)])
     n_inertial = arm.model.pi.size
@@ -380,8 +370,8 @@ def error_of(arm: Split, right: Split) -> float:
     X = (A * weight[:, None]).reshape(-1, len(prior)) * scale
     y = (tau * weight).ravel() - (X / scale) @ prior
     x = prior + scale * np.linalg.solve(X.T @ X + np.eye(len(prior)), X.T @ y)
-    B, measured = equations(test)
-    left = (measured - B @ x) / np.maximum(measured.std(axis=0), 1e-9)
+    measured = test.tau
+    left = (measured - regressor(test) @ x) / np.maximum(measured.std(axis=0), 1e-9)
     return float(np.sqrt(np.mean(left[:, test.used] ** 2)))
 
 

@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_core.errors import ExcitationError, ModelError
+from sysid_core.errors import ExcitationError, ModelError, SysIdError
 from sysid_core.planning import (
     MotionChecker,
     MotionLimits,
@@ -161,7 +161,7 @@ def test_the_command_writes_a_file_that_is_read_back(tmp_path):
     assert CliRunner().invoke(app, arguments).exit_code == 0
     limits = read_limits(file, RobotModel.from_urdf("ur5"))
     assert limits.tcp_frame == "tool0" and limits.tcp_speed == 0.25
-    with pytest.raises(ExcitationError, match="exists already"):
+    with pytest.raises(SysIdError, match="exists already"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
 
 
