@@ -11,7 +11,7 @@ import typer
 from sysid_cli.app import console, copy_json, errors, remark, require_folder, servos, tick
 from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, PathOption, command
-from sysid_cli.tables import print_rows
+from sysid_cli.tables import print_rows, print_verdict
 from sysid_core import workflows
 from sysid_core.workflows import ServoFiles, ServoSettings
 
@@ -41,6 +41,14 @@ def identify(*, settings: ServoSettings, out: PathOption, json_path: JsonPathOpt
         files = found.write(out)
     if not copy_json(found.to_dict(), json_path):
         _print_result(found.result)
+        if found.unseen is not None:
+            ours, command_alone = (x * 1e3 for x in found.unseen)
+            console.print(
+                f"Recordings that were not fitted: {ours:.2f} mrad rms; position = target:"
+                f" {command_alone:.2f} mrad.",
+                highlight=False,
+            )
+        print_verdict(found.verdict)
         console.print(f"written to {out}: {', '.join(files)}", highlight=False)
     raise typer.Exit(found.verdict.exit_status)
 
@@ -149,10 +157,6 @@ def _print_result(result: ServoIdentification) -> None:
         )
     for note in result.notes:
         remark("note:", note)
-    verdict = result.verdict
-    for level, reasons in (("failed:", verdict.failures), ("warning:", verdict.warnings)):
-        for reason in reasons:
-            remark(level, reason.advice, to=errors)
 
 
 def _print_replays(joints: tuple[str, ...], replays: tuple[Replay, ...]) -> None:

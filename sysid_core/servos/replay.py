@@ -88,7 +88,11 @@ _ANIMATED, _FRAMES = (
 
 
 def servo_report(
-    result: ServoIdentification, path: str | Path, *, replays: Sequence[Replay] = ()
+    result: ServoIdentification,
+    path: str | Path,
+    *,
+    replays: Sequence[Replay] = (),
+    unseen: tuple[float, float] | None = None,
 ) -> Path:
     """Write the report of identified servos.
 
@@ -96,6 +100,8 @@ def servo_report(
         result: Identified servos.
         path: Path of the HTML file.
         replays: Recorded motions with their simulation.
+        unseen: RMS errors of simulation and commands over motions that were not fitted [rad];
+            None: the errors in held-out blocks of time are stated alone.
     """
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
     held = overall([np.array([j.held_out for j in result.joints])], [1.0])
@@ -104,10 +110,16 @@ def servo_report(
         "Simulate other motions (`sysid servos simulate`).",
         "Export the model (`sysid servos export`).",
     ]
+    where = {"in held-out blocks of time": (held, command)}
+    if unseen is not None:
+        where = {"in the recordings that were not fitted": unseen} | where
     report.judged(
         result.verdict,
-        f"The simulated positions in held-out blocks of time have an RMS error of {held * 1e3:.1f} mrad"
-        f" (the commanded positions: {command * 1e3:.1f} mrad).",
+        " ".join(
+            f"The simulated positions {there} have an RMS error of {ours * 1e3:.1f} mrad (the"
+            f" commanded positions: {trivial * 1e3:.1f} mrad)."
+            for there, (ours, trivial) in where.items()
+        ),
         asked="motion of the robot for given position commands",
         next_steps=usable if result.fit_for_use else (),
     )

@@ -154,11 +154,14 @@ class IdentifiedServos:
     Attributes:
         result: Identified servos of the robot.
         replays: Recorded motions with their simulation, for the report.
+        unseen: RMS errors of simulation and commands over the recordings that were not fitted
+            [rad]; None: there are none.
         inputs: Sources of the data; empty for data in memory.
     """
 
     result: ServoIdentification
     replays: tuple[Replay, ...]
+    unseen: tuple[float, float] | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -177,6 +180,7 @@ class IdentifiedServos:
             "motions": list(result.motions),
             "notes": list(result.notes),
             "ground": None if ground is None else float(ground.height),
+            "unseen": self.unseen and dict(zip(("rms", "command_rms"), self.unseen, strict=True)),
             "joints": {
                 j.servo.joint: {
                     "held_out_rms": j.held_out,
@@ -196,7 +200,9 @@ class IdentifiedServos:
         folder = Path(folder)
         model = save_servos(self.result, folder)
         write_json(folder / "result.json", self.to_dict())
-        page = servo_report(self.result, folder / "report.html", replays=self.replays)
+        page = servo_report(
+            self.result, folder / "report.html", replays=self.replays, unseen=self.unseen
+        )
         return model.name, "robot.urdf", "result.json", page.name
 
 
@@ -216,7 +222,7 @@ def identify_servos(
         SysIdError: A file cannot be read, or a recording does not belong to the robot.
     """
     from sysid_core.servos import identify_servos as identify
-    from sysid_core.servos import replay
+    from sysid_core.servos import overall, replay
 
     progress(Step.READING)
     gains = settings.gains
@@ -228,5 +234,10 @@ def identify_servos(
         recordings, robot, gains=gains, ground=settings.ground, stops=settings.ends, progress=phase
     )
     progress(Step.WRITING)
-    shown = replay(result.model, unseen[:_SHOWN])
-    return IdentifiedServos(result, shown, inputs_of(settings))
+    shown = replay(result.model, unseen if settings.unseen else unseen[:_SHOWN])
+    errors = None
+    if settings.unseen:
+        seconds = [item.recording.duration for item in shown]
+        of_both = ([item.rms for item in shown], [item.command_rms for item in shown])
+        errors = overall(of_both[0], seconds), overall(of_both[1], seconds)
+    return IdentifiedServos(result, shown, errors, inputs_of(settings))

@@ -11,6 +11,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from two_joint_arm import call
 
 import sysid_core
 from sysid_core.errors import ModelError, SignalError
@@ -107,6 +108,25 @@ def test_stiffness_friction_and_delay_of_a_simulated_arm_are_found(
     (unseen,) = replay(result.model, motions[2:])
     assert overall([unseen.rms], [1.0]) < 0.004
     assert overall([unseen.command_rms], [1.0]) > 0.03
+
+
+def test_the_command_states_the_error_on_recordings_that_were_not_fitted(
+    motions: tuple[ServoRecording, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "arm.urdf").write_text(URDF)
+    for r in motions[1:]:
+        table = np.column_stack([r.t, r.q, r.target])
+        head = "time,q_lift,q_elbow,target_lift,target_elbow"
+        np.savetxt(tmp_path / f"{r.name}.csv", table, delimiter=",", header=head, comments="")
+    files = ("motion_1.csv", "--robot", "arm.urdf", "--unseen", "motion_2.csv", "--out", "arm")
+    given = (tmp_path / x if "." in x or x == "arm" else x for x in files)
+    status, output = call("servos", "identify", *given)
+    stated = json.loads((tmp_path / "arm" / "result.json").read_text())["unseen"]
+    assert stated["rms"] < 0.004 < 0.03 < stated["command_rms"]
+    assert status == 0 and f"not fitted: {1e3 * stated['rms']:.2f} mrad" in output
+    assert "Verdict: " in output
+    page = (tmp_path / "arm" / "report.html").read_text()
+    assert f"{1e3 * stated['rms']:.1f} mrad" in page
 
 
 def test_masses_that_are_all_a_thousand_times_larger_change_only_the_stiffness(
