@@ -21,7 +21,7 @@ from sysid_core.export.files import (
     require_target,
     write_target,
 )
-from sysid_core.export.judged import ExportedError, judge_export
+from sysid_core.export.judged import ExportedError, judge_export, judging_runs
 from sysid_core.export.projection import Projection, projections
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import remarks_on
@@ -29,7 +29,6 @@ from sysid_core.files import hash_of, move_whole, write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, is_physically_consistent
 from sysid_core.signals import Recording
-from sysid_core.validation import Prediction
 
 PROOF = "proof.json"
 PROOF_SCHEMA = "robot_sysid/export_proof/1"
@@ -282,7 +281,7 @@ def judge_file(
     written = robot if result.carried is None else result.carried.on(robot)
     reader = reader_of(target, file, written)
     differences, torque = largest_differences(reader, written, states=states, seed=seed)
-    runs = result.others or result.fitted
+    runs, predictions, held_out = judging_runs(result.identification, result.fitted, result.others)
 
     def unloaded(q: Array, v: Array, a: Array) -> Array:
         return reader.torques(q, v, a) - written.torques(q, v, a) + robot.torques(q, v, a)
@@ -292,8 +291,8 @@ def judge_file(
         target,
         reader.torques if result.carried is None else unloaded,
         runs,
-        [Prediction.of(result.identification, run) for run in runs],
-        held_out=bool(result.others),
+        predictions,
+        held_out=held_out,
         projections=in_terms,
     )
     losses = losses_of(written.model, target, None)

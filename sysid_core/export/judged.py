@@ -185,6 +185,28 @@ def judge_export(
     )
 
 
+def judging_runs(
+    identification: Identification, fitted: Sequence[Recording], others: Sequence[Recording]
+) -> tuple[list[Recording], list[Prediction], bool]:
+    """Return the runs by which exports are judged, their predictions, and True if they were not
+    fitted.
+
+    Runs at rest are no basis for a judgement, because friction holds a joint with any torque.
+
+    Args:
+        identification: Identified robot.
+        fitted: Runs of the fit.
+        others: Runs that were not fitted.
+    """
+    for runs in (others, fitted):
+        both = [(run, Prediction.of(identification, run)) for run in runs]
+        moving = [(run, own) for run, own in both if own.motion.any()]
+        if moving or runs is fitted:
+            break
+    chosen = moving or both
+    return [run for run, _ in chosen], [own for _, own in chosen], runs is others
+
+
 def _pooled(predictions: Sequence[Prediction]) -> float:
     """Relative error over all runs together, and over the joints that have efforts."""
     pairs = [
@@ -230,10 +252,7 @@ class Description:
 def describe(
     identification: Identification,
     fitted: Sequence[Recording],
-    judged: Sequence[Recording],
-    predictions: Sequence[Prediction],
-    *,
-    held_out: bool,
+    others: Sequence[Recording] = (),
 ) -> Description | None:
     """Write the identified robot as a URDF; None if the robot has no URDF, or if simulators would
     refuse the identified bodies.
@@ -241,9 +260,7 @@ def describe(
     Args:
         identification: Identified robot.
         fitted: Runs of the fit, over which friction is projected.
-        judged: Runs on which robot and file are compared.
-        predictions: Predictions by the identified robot, one for each run.
-        held_out: True if these runs were not fitted.
+        others: Runs that were not fitted; robot and file are compared on those in motion, if any.
     """
     model = identification.model
     if isinstance(model, DrivenRobot):  # a URDF has no loops
@@ -253,6 +270,7 @@ def describe(
     in_terms = projections(identification, fitted, Target.URDF)
     xml = urdf_of(in_terms.robot, remarks_on(identification))
     reader = UrdfReader(xml, model.joint_names, model.gravity)
+    judged, predictions, held_out = judging_runs(identification, fitted, others)
     error = judge_export(
         identification,
         Target.URDF,

@@ -84,6 +84,11 @@ class IdentifiedArm:
         return [*own, *((one.error, one.name) for one in self.exports)]
 
     @property
+    def held_out(self) -> tuple[Prediction, ...]:
+        """Predictions of the validation recordings in motion; those at rest judge nothing."""
+        return tuple(p for p in self.validation if p.motion.any())
+
+    @property
     def identification(self) -> Identification:
         """Identified robot model."""
         return self.fit.identification
@@ -162,14 +167,14 @@ class IdentifiedArm:
         files = [*self._write_values(folder), "result.json", "report.html"]
         if isinstance(self.fit, ArmFit):
             report = identification_report(
-                self.identification, self.training, self.validation, self.fit
+                self.identification, self.training, self.held_out, self.fit
             )
         else:
-            report = sequential_report(self.fit, self.validation)
+            report = sequential_report(self.fit, self.held_out)
         export_section(report, self.exported_errors)
         report.judged(
             self.verdict,
-            prediction_sentence(self.validation or self.training, held_out=bool(self.validation)),
+            prediction_sentence(self.held_out or self.training, held_out=bool(self.held_out)),
             asked=f"parameters of {self.data.model.name}, recordings: {len(self.data.runs)},"
             f" method: {self.settings.method}",
             next_steps=_next_steps(self),
@@ -298,9 +303,7 @@ def identify_data(
         description = describe(
             fit.identification,
             data.runs,
-            data.others or data.runs,
-            others or [Prediction.of(fit.identification, run) for run in data.runs],
-            held_out=bool(others),
+            data.others,
         )
         if description is not None:
             verdict += description.error.warnings(URDF)
@@ -386,7 +389,7 @@ def _next_steps(found: IdentifiedArm) -> list[str]:
             " and repeat."
         ]
     steps = []
-    if not found.validation:
+    if not found.held_out:
         steps.append(
             "Record another motion, and repeat with --validate: the fitted data cannot validate"
             " the result."

@@ -41,9 +41,7 @@ def test_terms_that_the_target_holds_stay_as_they_are(rng):
 
 def test_friction_takes_over_what_the_lost_terms_explained(rng):
     result, fitted, kept = identified(LOADED, rng)
-    found = describe(
-        result, fitted, kept, [Prediction.of(result, run) for run in kept], held_out=True
-    )
+    found = describe(result, fitted, kept)
     assert found is not None
     robot = projections(result, fitted, Target.URDF).robot
     assert set(robot.lost) == {"inertia", "offset", "load", "smooth_sign"}
@@ -91,8 +89,7 @@ def test_code_loses_nothing(rng):
 def test_a_result_without_description_has_no_urdf(rng):
     result, fitted, kept = identified(USUAL, rng)
     bare = replace(result, model=replace(result.model, urdf_xml=""))
-    own = [Prediction.of(result, run) for run in kept]
-    assert describe(bare, fitted, kept, own, held_out=True) is None
+    assert describe(bare, fitted, kept) is None
     with pytest.raises(ModelError, match="wasn't built from a URDF"):
         urdf_of(projections(bare, fitted, Target.URDF).robot)
 

@@ -239,6 +239,21 @@ def test_a_run_at_rest_is_not_judged(from_files) -> None:
     assert judged.verdict.exit_status == 3
 
 
+def test_a_validation_at_rest_judges_no_export_and_leaves_the_advice(arm, tmp_path) -> None:
+    data = _data(arm, lambda t, e: e)
+    (run,) = data.others
+    still = replace(run.joints, q=0.0 * run.joints.q + 0.3, v=0.0 * run.joints.q)
+    found = identify_data(replace(data, others=(replace(run, joints=still),)), FIT)
+    assert "runs-at-rest" in {reason.code for reason in found.verdict.not_judged}
+    alone = identify_data(replace(data, others=()), FIT)
+    assert found.description.error == alone.description.error
+    assert not found.description.error.held_out
+    for made in found.export(tmp_path / "exports", ["urdf"]):
+        assert made.error.inside == found.description.error.inside and not made.error.held_out
+    found.write(tmp_path)
+    assert "Record another motion" in (tmp_path / "report.html").read_text()
+
+
 def test_what_was_never_predicted_is_not_judged(from_files) -> None:
     found, _ = from_files
     verdict = judge_identification(found.identification, [], [], found.data.examination)
