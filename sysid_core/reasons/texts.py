@@ -864,6 +864,13 @@ TEXTS: Mapping[str, Text] = {
         "The masses in the loaded and in the unloaded recordings differ by less than the uncertainty.",
         "payload_identification.md",
     ),
+    "true-mass-missed": Text(
+        "Known mass",
+        "The estimated mass ({mass:.3f} ± {sd:.3f} kg) differs from the true {truth:g} kg by {off:+.1%}, {deviations:.1f} standard deviations.",
+        "Calibrate the drive gains with a known load (`sysid identify --loaded`), and weigh again.",
+        "An error common to all drive gains changes the mass in the same proportion, and the standard deviation does not include it.",
+        "payload_identification.md",
+    ),
     "servo-sign": Text(
         "Servo opposite to its command",
         "{joint} moves opposite to its command (correlation {value:.2f}).",

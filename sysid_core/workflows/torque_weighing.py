@@ -189,9 +189,31 @@ def weigh_by_torques(
             verdict = verdict + examine(robot, runs, drives).verdict
     progress(Step.WRITING)
     truth = settings.true_mass if np.isfinite(settings.true_mass) else None
+    if truth is not None:
+        verdict += judge_truth(fit.estimate, truth)
+    estimate = replace(fit.estimate, notes=(*fit.estimate.notes, _COMMON_GAIN))
+    fit = replace(fit, estimate=estimate)
     return WeighedByTorques(
         fit, drives, gain_sd, verdict, truth, settings.frame, inputs_of(settings)
     )
+
+
+_COMMON_GAIN = (
+    "The standard deviations include gain errors of single drives, but not an error common to all drives, which"
+    " changes the mass in the same proportion. Gains that were calibrated with a known load exclude it"
+    " (`sysid identify --loaded`)."
+)
+
+
+def judge_truth(estimate: Estimate, mass: float) -> Verdict:
+    """Judge the estimated mass by the true one [kg]: warning if they differ by more than 3 standard
+    deviations.
+    """
+    value, sd = float(estimate.values[0]), float(estimate.standard_deviations[0])
+    if abs(value - mass) <= 3.0 * sd:
+        return Verdict()
+    off = {"off": value / mass - 1.0, "deviations": abs(value - mass) / sd}
+    return Verdict((Reason.warning("true-mass-missed", mass=value, sd=sd, truth=mass, **off),))
 
 
 def judge_added(mass: float, sd: float) -> Verdict:

@@ -16,7 +16,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.reasons import Outcome
 from sysid_core.workflows import TorqueWeighingSettings, weigh_by_torques
-from sysid_core.workflows.torque_weighing import judge_added
+from sysid_core.workflows.torque_weighing import judge_added, judge_truth
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -60,6 +60,24 @@ def test_ur10e_payload_is_weighed_from_the_command_line(
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "from the true 2.805 kg" in page
     assert 'src="http' not in page
+
+
+def test_a_true_mass_beyond_three_deviations_is_in_the_verdict() -> None:
+    example = ROOT / "examples" / "ur5"
+    weighed = weigh_by_torques(
+        TorqueWeighingSettings(
+            loaded=(example / "gripper.csv",), unloaded=(example / "train.csv",), robot="ur5",
+            frame="tool0", columns=example / "columns.yaml", true_mass=0.95,
+        )
+    )  # fmt: skip
+    assert "true-mass-missed" not in weighed.verdict.codes
+    assert any("common to all drives" in note for note in weighed.fit.estimate.notes)
+    mass, sd = (
+        float(x[0]) for x in (weighed.fit.estimate.values, weighed.fit.estimate.standard_deviations)
+    )
+    assert judge_truth(weighed.fit.estimate, mass + 2.9 * sd).codes == ()
+    judged = judge_truth(weighed.fit.estimate, mass + 3.1 * sd)
+    assert judged.outcome is Outcome.WARN and judged.codes == ("true-mass-missed",)
 
 
 @pytest.mark.parametrize("text", ["19", "19-23", "a-b"])
