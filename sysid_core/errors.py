@@ -33,18 +33,18 @@ class SysIdError(Exception):
 
     def in_python(self) -> Self:
         """Return a copy of the error for Python callers, in which the names of command-line options
-        are replaced by those of the arguments (`--shape` by `shape=`).
+        are replaced by those of the arguments (`--shape` by `shape=`), except in whole commands.
         """
         words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
         message, remedy = words
         return type(self)(message, remedy=remedy, **self.data)
 
 
-_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: [A-Z][A-Z=,_|]*\b)?")
+_OPTION = re.compile(r"`sysid [^`]*`|--([a-z]+(?:-[a-z]+)*)(?: [A-Z][A-Z=,_|]*\b)?")
 
 
 def _argument(option: re.Match[str]) -> str:
-    return f"{option[1].replace('-', '_')}="
+    return f"{option[1].replace('-', '_')}=" if option[1] else option[0]
 
 
 def require_type(value: object, kinds: type | tuple[type, ...], argument: str) -> None:

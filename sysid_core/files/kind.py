@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from sysid_core.errors import SysIdError
-from sysid_core.files.schema import MOST_FINDINGS, FileSchema, findings_of
+from sysid_core.files.schema import MOST_FINDINGS, FileSchema, findings_of, open_entries
 
 MOST_BYTES = 64 << 20  # of a text file: an estimate of 500 parameters with its covariance has 6 MB
 MOST_ARRAY_BYTES = 256 << 20  # all arrays of a file: 20 hours of seven joints at 100 Hz
@@ -232,8 +232,11 @@ class FileKind:
         Raises:
             SysIdError: The data violate the schema; the message contains file, key and remedy.
         """
+        remedy = ""
         try:
-            return schema.model_validate(raw)
+            if not (findings := open_entries(raw)):
+                return schema.model_validate(raw)
+            remedy = f"Replace each ? in {Path(path).name}."
         except ValidationError as err:
             findings = findings_of(err.errors(include_url=False), raw)
         except SysIdError as err:  # a check of the core's own
@@ -241,7 +244,7 @@ class FileKind:
         more = (
             f" (and {len(findings) - MOST_FINDINGS} more)" if len(findings) > MOST_FINDINGS else ""
         )
-        raise self.refusal(path, "; ".join(findings[:MOST_FINDINGS]) + more)
+        raise self.refusal(path, "; ".join(findings[:MOST_FINDINGS]) + more, remedy)
 
 
 def _array(content: bytes) -> NDArray[Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -151,6 +151,20 @@ def unknown_key(key: object, known: Sequence[str]) -> str:
     return f"has an unknown key {key!r} ({hint})"
 
 
+def open_entries(raw: object, place: tuple[int | str, ...] = ()) -> list[str]:
+    """Return one clause for each entry that is still "?", the mark of a template for a value that a
+    person must give.
+    """
+    if raw == "?":
+        return [_path(place, "is still '?': replace it with a value")]
+    inside: Iterable[tuple[int | str, object]] = ()
+    if isinstance(raw, Mapping):
+        inside = raw.items()
+    elif isinstance(raw, list | tuple):
+        inside = enumerate(raw)
+    return [clause for key, value in inside for clause in open_entries(value, (*place, key))]
+
+
 def findings_of(errors: Sequence[ErrorDetails], raw: Any) -> list[str]:
     """Return one clause for each place with an error; of the branches of a union, only errors at
     the deepest place are used.
@@ -206,7 +220,5 @@ def _clause(error: ErrorDetails) -> str:
         return f": {context['error']}"
     if kind in ("literal_error", "enum"):
         return f"is {shown}, expected {context['expected']}"
-    if given == "?":
-        return "is still '?': replace it with a value"
     wanted = _WANTED.get(kind) or error["msg"].replace("Input should be", "expected")
     return f"is {shown}, {wanted}"

@@ -114,8 +114,6 @@ class _File(FileSchema):
         if (self.time is None) == (self.rate_hz is None):
             raise ValueError("give `time: {column: ...}`, or `rate_hz` for equally spaced rows")
         for key in ("position", "target"):
-            if "?" in getattr(self, key).columns:
-                raise ValueError(f"`{key}.columns` is still '?': replace it with columns")
             if (n := len(getattr(self, key).columns)) != len(self.joints):
                 raise ValueError(f"`{key}` has {n} columns for {len(self.joints)} joints")
         return self

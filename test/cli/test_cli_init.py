@@ -110,6 +110,17 @@ def test_an_entry_that_is_still_open_is_named_so(tmp_path: Path) -> None:
         ColumnMap.load(tmp_path / "columns.yaml")
 
 
+def test_every_open_entry_is_refused_with_the_remedy_to_replace_it(tmp_path: Path) -> None:
+    call = ["init", str(ROOT / "examples/ur5/train.csv"), "--robot", "ur5", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, [*call, "--effort-kind", "motor_current"]).exit_code == 0
+    text = (tmp_path / "columns.yaml").read_text()
+    gains = text.replace('gain: ["?", "?", "?", "?", "?", "?"]', "gain: [1, 1, 1, 1, 1, 1]")
+    (tmp_path / "columns.yaml").write_text(gains)
+    with pytest.raises(SignalError, match=r"`drives.source` is still '\?'") as err:
+        ColumnMap.load(tmp_path / "columns.yaml")
+    assert err.value.remedy == "Replace each ? in columns.yaml."
+
+
 def test_on_a_terminal_it_asks_for_what_is_not_given(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     answers = iter([str(ROOT / "examples/ur5/train.csv"), "ur5", "motor_current"])
