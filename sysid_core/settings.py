@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
@@ -111,8 +112,8 @@ def build_settings(
             return (places or {}).get(value["path"], Path(value["path"]))
         if isinstance(value, list | tuple):
             return [now(x) for x in value]
-        if places and isinstance(value, str) and value and str(Path(value).resolve()) in places:
-            return str(places[str(Path(value).resolve())])
+        if places and isinstance(value, str) and value and os.path.realpath(value) in places:
+            return str(places[os.path.realpath(value)])
         return value
 
     values: dict[str, Any] = {}
@@ -132,7 +133,7 @@ def plain_settings(settings: Any) -> dict[str, Any]:
 
     def plain(value: Any) -> Any:
         if isinstance(value, Path):
-            return {"path": str(value.resolve())}
+            return {"path": os.path.realpath(value)}
         return [plain(x) for x in value] if isinstance(value, list | tuple) else value
 
     out: dict[str, Any] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -121,7 +122,8 @@ def code_hash() -> str:
 
 def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
     """Return the entries of files with their SHA-256."""
-    return [{"role": role, "path": str(path.resolve()), "sha256": hash_of(path)} for path in paths]
+    # realpath, since Path.resolve raises for links in a circle, which hash_of refuses
+    return [{"role": role, "path": os.path.realpath(p), "sha256": hash_of(p)} for p in paths]
 
 
 def paths_by_role(listed: Sequence[Mapping[str, str]]) -> dict[str, list[Path]]:

@@ -174,6 +174,15 @@ def test_a_certificate_that_is_no_regular_file_is_refused_at_once(
         call("verify", path)
 
 
+def test_a_result_whose_link_leads_to_itself_is_refused(certified: Path, tmp_path: Path) -> None:
+    shutil.copytree(certified / "out", tmp_path / "out")
+    path = tmp_path / "out" / "parameters.yaml"
+    path.unlink()
+    path.symlink_to(path.name)
+    with pytest.raises(SysIdError):
+        certify(tmp_path / "out")
+
+
 def test_a_result_says_by_one_key_what_it_was_made_of(
     certified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
