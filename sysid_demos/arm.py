@@ -17,10 +17,10 @@ from sysid_demos.parts import (
     FRICTION,
     SET_POINTS,
     compare,
+    demo,
     differing_arm,
     identification_graph,
     judge,
-    live,
     show_comparison,
 )
 from sysid_demos.tracking import learn_and_track, show_tracking
@@ -58,7 +58,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     model = RobotModel.from_urdf(urdf)
     files = (out / "trajectory.npz", out / "validation.npz")
     start = _plan(console, model, files, fast=fast)
-    with live(_nodes(out, namespace, urdf, start), out, namespace, console) as client:
+    with demo(_nodes(out, namespace, urdf, start), out, namespace, console) as client:
         before, after = learn_and_track(
             client, console, out, files, model.joint_names, method="lmi"
         )

@@ -23,7 +23,7 @@ from sysid_core.robot.loops import (
     load_closed_chain,
 )
 from sysid_core.signals.bags import read_bag
-from sysid_demos.parts import SET_POINTS, Check, identification_graph, judge, live, show_rows
+from sysid_demos.parts import SET_POINTS, Check, demo, identification_graph, judge, show_rows
 from sysid_demos.tracking import learn_and_track, show_tracking
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.simulated_robot import differing_chain
@@ -106,7 +106,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     chain, urdf = _described(out)
     files = (out / "trajectory.npz", out / "validation.npz")
     start = _plan(console, chain, files, fast=fast)
-    with live(_nodes(out, namespace, urdf, start), out, namespace, console) as client:
+    with demo(_nodes(out, namespace, urdf, start), out, namespace, console) as client:
         before, after = learn_and_track(
             client, console, out, files, chain.actuated, method="constrained", loops_file=LOOPS
         )

@@ -24,8 +24,8 @@ from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction
-from sysid_nodes.bringup import NodeSpec, below, demo_graph, in_simulated_time, running
-from sysid_nodes.client import LiveClient, live_client
+from sysid_nodes.bringup import NodeSpec, below, demo_graph, in_simulated_time, live
+from sysid_nodes.client import LiveClient
 from sysid_nodes.simulated_robot import differing_pi
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
@@ -85,22 +85,15 @@ def identification_graph(
 
 
 @contextmanager
-def live(
+def demo(
     specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
 ) -> Iterator[LiveClient]:
-    """Provide a client of active nodes, which run as processes; their logs go to `out/logs`.
+    """Provide a client of active nodes, which read and write files in `out`.
 
     The nodes use the time of the simulated robot, so that a slow computer gives the same result in
     a longer time.
     """
-    specs = in_simulated_time(below(specs, out))
-    with (
-        running(specs, out / "logs") as nodes,
-        live_client(namespace, nodes.check, sim_time=True) as client,
-    ):
-        with console.status("Waiting for the nodes"):
-            for spec in specs:
-                client.wait_for_active(spec.name, 60.0)
+    with live(in_simulated_time(below(specs, out)), out, namespace, console) as (_, client):
         yield client
 
 

@@ -28,7 +28,7 @@ from sysid_core.robot.shapes import load_shape
 from sysid_core.settings import build_settings
 from sysid_core.signals import bags
 from sysid_core.workflows import WeighSettings
-from sysid_demos.parts import PATIENCE, judge, live, show_rows
+from sysid_demos.parts import PATIENCE, demo, judge, show_rows
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient
 from sysid_nodes.conversions import estimate_from_message
@@ -76,7 +76,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     specs = _nodes(out, namespace, trajectory, truth)
     began = time.monotonic()
-    with live(specs, out, namespace, console) as client:
+    with demo(specs, out, namespace, console) as client:
         client.follow(Identifiability, "estimator/identifiability")
         client.follow(PayloadEstimate, "estimator/payload_estimate")
         answer = client.wait_for("estimator/identifiability")

@@ -17,11 +17,11 @@ from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_demos.parts import (
     PATIENCE,
     compare,
+    demo,
     differing_arm,
     identification_graph,
     identify,
     judge,
-    live,
     record,
     show_comparison,
 )
@@ -48,7 +48,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         robot=differing_arm(ROBOT, plan.trajectory.q[0], LINK_ERROR, SEED),
         executor={"tcp_speed": TCP_SPEED, **PATIENCE},
     )
-    with live(nodes, out, namespace, console) as client:
+    with demo(nodes, out, namespace, console) as client:
         record(client, console, file, out / "bag")
         record(client, console, other, out / "bag_validation")
         identify(

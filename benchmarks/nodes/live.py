@@ -16,12 +16,13 @@ from pathlib import Path
 import numpy as np
 import rclpy
 import typer
+from rich.console import Console
 from robot_sysid.msg import FilteredJointState
 from sensor_msgs.msg import JointState
 
 from sysid_core.signals.bags import open_bag, read_bag
-from sysid_nodes.bringup import below, demo_graph, running
-from sysid_nodes.client import LiveClient, live_client, own_domain
+from sysid_nodes.bringup import below, demo_graph, live
+from sysid_nodes.client import LiveClient, own_domain
 from sysid_nodes.lifecycle import qos
 from sysid_studies.table import print_head, print_row
 
@@ -43,12 +44,7 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> tuple[str, ...]:
     specs = tuple(spec for spec in specs if spec.name != "trajectory_executor")
     came: dict[bytes, float] = {}  # when the raw sample reached this process, by stamp
     added: list[float] = []  # by the logger, to what DDS needs for the raw one
-    with (
-        running(below(specs, folder), folder / "logs") as nodes,
-        live_client(check=nodes.check) as client,
-    ):
-        for spec in specs:
-            client.wait_for_active(spec.name)
+    with live(below(specs, folder), folder, "", Console(stderr=True)) as (nodes, client):
         bag = client.start_recording(str(folder / "bag"))
 
         def arrived(data: bytes) -> None:

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 import typer
+from rich.console import Console
 
 from sysid_core.robot import RobotModel
-from sysid_nodes.bringup import NodeSpec, below, running
-from sysid_nodes.client import live_client, own_domain
+from sysid_nodes.bringup import NodeSpec, below, live
+from sysid_nodes.client import own_domain
 from sysid_studies.table import print_head, print_row
 
 Process = get_context("spawn").Process  # ROS of its own
@@ -89,20 +90,17 @@ def publish(rate_hz: float, moves: bool) -> None:
 
 def soak(minutes: float, rate_hz: float, moves: bool) -> None:
     """Print the memory over time."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        running(below(NODES, folder), Path(folder)) as nodes,
-        live_client(check=nodes.check) as client,
-    ):
-        robot = Process(target=publish, args=(rate_hz, moves))
-        robot.start()
-        try:
-            for spec in NODES:
-                client.wait_for_active(spec.name, 120.0)
+    robot = Process(target=publish, args=(rate_hz, moves))
+    robot.start()
+    times: list[float] = []
+    sizes: list[list[float]] = []
+    try:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            live(below(NODES, folder), Path(folder), "", Console(stderr=True)) as (nodes, client),
+        ):
             if moves:
                 client.start_recording(str(Path(folder) / "bag"))
-            times: list[float] = []
-            sizes: list[list[float]] = []
             begin = time.monotonic()
             print_head(f"{'in motion' if moves else 'at rest'} [s]", *nodes.processes)
             while time.monotonic() - begin < 60.0 * minutes:
@@ -111,9 +109,9 @@ def soak(minutes: float, rate_hz: float, moves: bool) -> None:
                 times.append(time.monotonic() - begin)
                 sizes.append([memory_mb(p.pid) for p in nodes.processes.values()])
                 print_row(f"{times[-1]:.0f}", *(f"{x:.1f}" for x in sizes[-1]))
-        finally:
-            robot.kill()
-            robot.join()
+    finally:
+        robot.kill()
+        robot.join()
     half = len(times) // 2
     slopes = np.polyfit(times[half:], np.array(sizes[half:]), 1)[0]
     print("slope [kB/s]: " + ", ".join(f"{1024 * s:.2f}" for s in slopes), flush=True)

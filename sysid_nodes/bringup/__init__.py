@@ -9,7 +9,7 @@ from sysid_nodes.bringup.graph import (
     in_simulated_time,
     launch_nodes,
 )
-from sysid_nodes.bringup.processes import running
+from sysid_nodes.bringup.processes import live
 from sysid_nodes.bringup.run_plan import bring_up, run_plan
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "demo_graph",
     "in_simulated_time",
     "launch_nodes",
+    "live",
     "read_config",
     "run_plan",
-    "running",
 ]

@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import yaml
+from rich.console import Console
 
 from sysid_core.errors import SysIdError
 from sysid_core.files import write_text
 from sysid_nodes.bringup.graph import NodeSpec
+from sysid_nodes.client import LiveClient, live_client
 from sysid_nodes.lifecycle import start_process
+from sysid_nodes.runner import PATIENCE_S
 
 Start = Callable[[list[str], IO[bytes], dict[str, str]], "subprocess.Popen[bytes]"]
 
@@ -132,3 +135,21 @@ def running(
             nodes.stop()
         finally:
             signal.signal(signal.SIGINT, previous)
+
+
+@contextlib.contextmanager
+def live(
+    specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
+) -> Iterator[tuple[NodeProcesses, LiveClient]]:
+    """Provide nodes that run as processes, and their client, once all are active; their logs go to
+    `out/logs`.
+    """
+    sim_time = any(spec.parameters.get("use_sim_time", False) for spec in specs)
+    with (
+        running(specs, out / "logs") as nodes,
+        live_client(namespace, nodes.check, sim_time=sim_time) as client,
+    ):
+        with console.status("Waiting for the nodes and the robot"):
+            for spec in specs:
+                client.wait_for_active(spec.name, PATIENCE_S)
+        yield nodes, client

@@ -26,8 +26,8 @@ from sysid_core.signals import ColumnMap, EffortKind
 from sysid_core.workflows import WeighSettings
 from sysid_nodes.bringup.config import read_config
 from sysid_nodes.bringup.graph import NodeSpec
-from sysid_nodes.bringup.processes import running
-from sysid_nodes.client import LiveClient, LiveError, live_client
+from sysid_nodes.bringup.processes import live, running
+from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.runner import PATIENCE_S, run_experiment
 from sysid_nodes.trajectory_executor import CommandMode, follow_action
@@ -150,13 +150,7 @@ def run_plan(
     )
     if not weighing and method != "servos":
         require_usable_efforts(specs)
-    with (
-        running(specs, out / "logs") as nodes,
-        live_client(namespace, nodes.check, sim_time=_simulated(specs)) as client,
-    ):
-        with console.status("Waiting for the nodes and the robot"):
-            for spec in specs:
-                client.wait_for_active(spec.name, PATIENCE_S)
+    with live(specs, out, namespace, console) as (_, client):
         client.follow(PayloadEstimate, _RUNNING)
         graph = _Graph(client, console, file, trajectory.duration, until if weighing else "")
         done = _run(
@@ -238,13 +232,6 @@ def weighed_again(specs: Sequence[NodeSpec], bag: Path, folder: Path) -> str:
 
 def _parameters(specs: Sequence[NodeSpec], executable: str) -> Mapping[str, Any]:
     return next((spec.parameters for spec in specs if spec.executable == executable), {})
-
-
-def _simulated(specs: tuple[NodeSpec, ...]) -> bool:
-    """True if the nodes take their time from `/clock`, so that their stamps must be compared with
-    that clock.
-    """
-    return any(spec.parameters.get("use_sim_time", False) for spec in specs)
 
 
 def _question(trajectory: Trajectory, slow: float) -> str:

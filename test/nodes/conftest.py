@@ -20,8 +20,8 @@ from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
-from sysid_nodes.bringup import NodeSpec, below, running
-from sysid_nodes.bringup.processes import NodeProcesses
+from sysid_nodes.bringup import NodeSpec, below
+from sysid_nodes.bringup.processes import NodeProcesses, running
 from sysid_nodes.client import LiveClient, live_client, own_domain
 
 

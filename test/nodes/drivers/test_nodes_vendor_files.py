@@ -28,8 +28,8 @@ from sensor_msgs.msg import JointState
 from sysid_core.robot import RobotModel, hold_joints
 from sysid_core.signals.bags import read_bag
 from sysid_core.signals.wrench import mount_sensor
-from sysid_nodes.bringup import read_config, running
-from sysid_nodes.bringup.processes import start_process
+from sysid_nodes.bringup import read_config
+from sysid_nodes.bringup.processes import running, start_process
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.lifecycle import Level
 
