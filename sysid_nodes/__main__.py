@@ -4,6 +4,14 @@
 import importlib
 import sys
 
+from sysid_nodes.lifecycle import run_node
+
+
+def main(executable: str) -> int:
+    """Run a node, named as its package."""
+    name = f"{executable.title().replace('_', '')}Node"
+    return run_node(getattr(importlib.import_module(f"sysid_nodes.{executable}.node"), name))
+
+
 if __name__ == "__main__":
-    node = sys.argv.pop(1)
-    sys.exit(importlib.import_module(f"sysid_nodes.{node}.node").main())
+    sys.exit(main(sys.argv.pop(1)))

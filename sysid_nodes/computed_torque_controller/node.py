@@ -27,7 +27,7 @@ from sysid_nodes.computed_torque_controller.identified_parameters import (
     ParameterSource,
 )
 from sysid_nodes.computed_torque_controller.set_point_input import SetPointInput
-from sysid_nodes.lifecycle import Level, ManagedNode, qos, run_node
+from sysid_nodes.lifecycle import Level, ManagedNode, qos
 
 
 class ComputedTorqueControllerNode(ManagedNode):
@@ -152,8 +152,3 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._source = source
         self._state.publish(String(data=source.value))
         self.get_logger().info(f"Parameters in use: {source.value}.")
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(ComputedTorqueControllerNode, args)

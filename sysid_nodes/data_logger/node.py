@@ -19,7 +19,7 @@ from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
 from sysid_nodes.data_logger.live_filtering import DataLoggerConfig, LiveFiltering, Mirrored
 from sysid_nodes.data_logger.recorder import JOINTS, MARKS, TYPES, WRENCH, Recorder
-from sysid_nodes.lifecycle import Level, ManagedNode, ParameterError, qos, run_node
+from sysid_nodes.lifecycle import Level, ManagedNode, ParameterError, qos
 
 _SWITCH_S = 0.0005  # the writing thread gives way so soon
 
@@ -141,8 +141,3 @@ def _topic_and_type(text: str) -> tuple[str, str]:
     if kind:
         conversions.interface(kind)
     return topic, kind
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(DataLoggerNode, args)

@@ -18,7 +18,7 @@ from sysid_nodes.estimator.config import EstimatorConfig
 from sysid_nodes.estimator.identification import IdentificationComponent
 from sysid_nodes.estimator.payload import PayloadComponent
 from sysid_nodes.estimator.torque_residuals import TorqueResidualsComponent
-from sysid_nodes.lifecycle import ManagedNode, qos, run_node
+from sysid_nodes.lifecycle import ManagedNode, qos
 from sysid_nodes.security import new_inside
 
 
@@ -98,8 +98,3 @@ class EstimatorNode(ManagedNode):
         except OSError as err:
             response.message = f"Can't write to '{request.directory}': {err}."
         return response
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(EstimatorNode, args)

@@ -14,7 +14,7 @@ from sysid_core.clock_gate import ClockGate
 from sysid_core.robot import RobotModel
 from sysid_nodes.explorer.action import FRESH_S, ExploreAction, ExplorerConfig
 from sysid_nodes.explorer.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import qos, run_node
+from sysid_nodes.lifecycle import qos
 from sysid_nodes.trajectory_executor import RemoteNode, planning_limits
 
 _STATES = "data_logger/filtered"
@@ -48,8 +48,3 @@ class ExplorerNode(RemoteNode):
 
     def _on_joints(self, message: FilteredJointState) -> None:
         self._motion.take(message, self.through(self._gate, message.header.stamp))
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(ExplorerNode, args)

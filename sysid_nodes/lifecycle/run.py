@@ -93,7 +93,7 @@ def _executor() -> Any:
     return EventsExecutor()
 
 
-def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> int:
+def run_node(node_class: type[ManagedNode]) -> int:
     """Run one node until a stop is requested; open files are closed on any signal.
 
     If the process does not end within ten seconds after the node's clean-up, it is ended with exit
@@ -102,7 +102,7 @@ def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> in
     Returns:
         Exit status: 0 after an orderly end.
     """
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     with stop_flag() as stopped:
         node = node_class()
         executor = _executor()

@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 from sysid_core.controller_payload import ControllerPayload, ExchangeState
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import stamp_from_ns
-from sysid_nodes.lifecycle import Level, ManagedNode, qos, run_node
+from sysid_nodes.lifecycle import Level, ManagedNode, qos
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig, payload_at_flange
 from sysid_nodes.payload_bridge.interfaces import (
     NotTakenError,
@@ -144,8 +144,3 @@ class PayloadBridgeNode(ManagedNode):
         self._state.publish(message)
         failed = self._exchange.state is ExchangeState.FAILED
         self.diagnose(Level.ERROR if failed else Level.OK, self._exchange.state.value)
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(PayloadBridgeNode, args)

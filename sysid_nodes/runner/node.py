@@ -7,7 +7,6 @@ that contains a token of `~/arm`. It is started only if the bringup file has a s
 
 from __future__ import annotations
 
-from sysid_nodes.lifecycle import run_node
 from sysid_nodes.runner.action import RunAction, RunnerConfig
 from sysid_nodes.trajectory_executor import RemoteNode
 
@@ -23,8 +22,3 @@ class RunnerNode(RemoteNode):
     def configure(self) -> None:
         """Create the clients of the other nodes."""
         self.action = RunAction(self)
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(RunnerNode, args)

@@ -23,7 +23,7 @@ from sysid_nodes.conversions import (
     stamp_from_ns,
     trajectory_arrays,
 )
-from sysid_nodes.lifecycle import ManagedNode, ParameterError, qos, run_node
+from sysid_nodes.lifecycle import ManagedNode, ParameterError, qos
 from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant, described_robot
 from sysid_nodes.simulated_robot.pace import LockStep, WallPace
 
@@ -142,8 +142,3 @@ class SimulatedRobotNode(ManagedNode):
 
     def _heard(self, stream: str, last: bool = False) -> None:
         self._pace.commanded(stream, time.monotonic(), self.robot.plant.time, last=last)
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(SimulatedRobotNode, args)

@@ -17,7 +17,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.execution import Command, Executor, ExecutorState, Fault, FaultCode, SegmentMarks
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import Level, ManagedNode, SingleGoalAction, qos, run_node
+from sysid_nodes.lifecycle import Level, ManagedNode, SingleGoalAction, qos
 from sysid_nodes.trajectory_executor.admission import Admission
 from sysid_nodes.trajectory_executor.arming import Arming
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
@@ -157,8 +157,3 @@ class TrajectoryExecutorNode(ManagedNode):
         code = {} if fault is None else {"fault": fault.code.value}
         level = Level.WARN if bad else Level.OK
         self.health.say("motion", level, state.message, state=state.state, **code, **used)
-
-
-def main(args: list[str] | None = None) -> int:
-    """Entry point."""
-    return run_node(TrajectoryExecutorNode, args)
