@@ -11,14 +11,7 @@ from pydantic import Field, create_model
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, FileSchema, Name, unknown_key
 from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
-from sysid_nodes.computed_torque_controller import ComputedTorqueControllerConfig
-from sysid_nodes.data_logger import DataLoggerConfig
-from sysid_nodes.estimator import EstimatorConfig
-from sysid_nodes.explorer import ExplorerConfig
-from sysid_nodes.lifecycle import check
-from sysid_nodes.payload_bridge import PayloadBridgeConfig
-from sysid_nodes.runner import RunnerConfig
-from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
+from sysid_nodes.lifecycle import check, class_of
 
 
 def find_config(name: str | Path) -> Path:
@@ -46,13 +39,8 @@ _ROS = "ros__parameters"
 CONTROLLER = "computed_torque_controller"
 ALWAYS = ("trajectory_executor", "data_logger", "estimator")  # the others where they have a section
 SCHEMAS = {
-    "trajectory_executor": TrajectoryExecutorConfig,
-    "data_logger": DataLoggerConfig,
-    "estimator": EstimatorConfig,
-    "payload_bridge": PayloadBridgeConfig,
-    CONTROLLER: ComputedTorqueControllerConfig,
-    "runner": RunnerConfig,
-    "explorer": ExplorerConfig,
+    node: class_of(node, "Config")
+    for node in (*ALWAYS, "payload_bridge", CONTROLLER, "runner", "explorer")
 }
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from rclpy.node import Node
@@ -25,38 +24,7 @@ from sysid_nodes.data_logger.serialised import (
     WrenchWriter,
     message_types,
 )
-from sysid_nodes.lifecycle import CommonConfig, parameter, qos
-
-
-@dataclass(frozen=True)
-class DataLoggerConfig(CommonConfig):
-    """Parameters of `data_logger`."""
-
-    effort_kind: EffortKind = parameter(
-        EffortKind.UNKNOWN, "Kind of `effort` in joint_states of this robot."
-    )
-    directory: str = parameter("recordings", "Folder for bags without a given path.")
-    chunk_bytes: int = parameter(
-        4096,
-        "Size of a chunk of the bag; a killed process loses one chunk [byte].",
-        minimum=512,
-        maximum=2**24,
-    )
-    max_gap_s: float = parameter(
-        0.1, "Gap after which the filters restart [s].", minimum=0.001, maximum=10.0
-    )
-    stale_s: float = parameter(
-        1.0,
-        "Time without joint_states after which a running bag is closed [s].",
-        minimum=0.05,
-        maximum=60.0,
-    )
-    targets: str = parameter(
-        "",
-        "Position targets to be recorded, 'TOPIC TYPE': an array has the robot's joints in its order;"
-        " empty: none.",
-    )
-    tare_s: float = parameter(1.0, "Duration of ~/tare [s].", minimum=0.1, maximum=60.0)
+from sysid_nodes.lifecycle import qos
 
 
 class Mirrored:

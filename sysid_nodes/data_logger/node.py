@@ -17,7 +17,8 @@ from sensor_msgs.msg import JointState
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
-from sysid_nodes.data_logger.live_filtering import DataLoggerConfig, LiveFiltering, Mirrored
+from sysid_nodes.data_logger.config import DataLoggerConfig
+from sysid_nodes.data_logger.live_filtering import LiveFiltering, Mirrored
 from sysid_nodes.data_logger.recorder import JOINTS, MARKS, TYPES, WRENCH, Recorder
 from sysid_nodes.lifecycle import Level, ManagedNode, ParameterError, qos
 

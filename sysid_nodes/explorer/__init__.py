@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """Node that moves a robot until its parameters are known with the requested accuracy."""
 
-from sysid_nodes.explorer.action import ExplorerConfig
-
-__all__ = ["ExplorerConfig"]
+__all__: list[str] = []

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -17,26 +16,9 @@ from sysid_core.errors import SysIdError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.design import Ending, Explorer, Goal, Unknowns
 from sysid_nodes.explorer.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import CommonConfig, ManagedNode, parameter
+from sysid_nodes.lifecycle import ManagedNode
 from sysid_nodes.security import new_inside
-from sysid_nodes.trajectory_executor import RemoteAction, arm_timeout, planning_limits
-
-
-@dataclass(frozen=True)
-class ExplorerConfig(CommonConfig):
-    """Parameters of `explorer`."""
-
-    limits_file: str = parameter(
-        "", "Limits file of `sysid limits init`, the executor's; empty: those of the URDF."
-    )
-    tcp_frame: str = parameter("", "Tool frame where there is no limits file; empty: the last.")
-    directory: str = parameter("explorations", "Folder below which the pieces are written.")
-    period_s: float = parameter(10.0, "Longest duration of a piece [s].", minimum=2.0, maximum=60.0)
-    arm_timeout_s: float = arm_timeout()
-    iterations: int = parameter(
-        200, "Iterations of the optimisation of each piece.", minimum=0, maximum=1000
-    )
-
+from sysid_nodes.trajectory_executor import RemoteAction, planning_limits
 
 _LONGEST_S = 600.0
 

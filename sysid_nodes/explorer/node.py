@@ -12,7 +12,8 @@ from robot_sysid.msg import FilteredJointState
 
 from sysid_core.clock_gate import ClockGate
 from sysid_core.robot import RobotModel
-from sysid_nodes.explorer.action import FRESH_S, ExploreAction, ExplorerConfig
+from sysid_nodes.explorer.action import FRESH_S, ExploreAction
+from sysid_nodes.explorer.config import ExplorerConfig
 from sysid_nodes.explorer.played_motion import PlayedMotion
 from sysid_nodes.lifecycle import qos
 from sysid_nodes.trajectory_executor import RemoteNode, planning_limits

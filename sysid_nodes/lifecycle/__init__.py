@@ -8,7 +8,7 @@ from sysid_nodes.lifecycle.health import Level
 from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.newest import Newest
 from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check, parameter
-from sysid_nodes.lifecycle.run import run_node, start_process, stop_flag
+from sysid_nodes.lifecycle.run import class_of, run_node, start_process, stop_flag
 from sysid_nodes.lifecycle.transforms import StaticTransforms
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "SingleGoalAction",
     "StaticTransforms",
     "check",
+    "class_of",
     "parameter",
     "qos",
     "run_node",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import importlib
 import os
 import signal
 import subprocess
@@ -91,6 +92,18 @@ def _executor() -> Any:
     except ImportError:  # before ROS 2 Jazzy
         return SingleThreadedExecutor()
     return EventsExecutor()
+
+
+def class_of(node: str, kind: str) -> Any:
+    """Return a class of a node: DataLoggerNode in `data_logger/node.py`, or the class of its
+    parameters, DataLoggerConfig in `data_logger/config.py`.
+
+    Args:
+        node: Name of the package and executable, such as data_logger.
+        kind: "Node" or "Config".
+    """
+    module = importlib.import_module(f"sysid_nodes.{node}.{kind.lower()}")
+    return getattr(module, node.title().replace("_", "") + kind)
 
 
 def run_node(node_class: type[ManagedNode]) -> int:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from rclpy.action.server import ServerGoalHandle
@@ -13,29 +12,9 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.lifecycle import CommonConfig, ManagedNode, parameter, qos
-from sysid_nodes.runner.run import PATIENCE_S, SETTLED_S, run_experiment
-from sysid_nodes.trajectory_executor import RemoteAction, arm_timeout
-
-
-@dataclass(frozen=True)
-class RunnerConfig(CommonConfig):
-    """Parameters of `runner`."""
-
-    arm_timeout_s: float = arm_timeout()
-    settled_s: float = parameter(
-        SETTLED_S,
-        "Time for which a payload must be constant to be final [s].",
-        minimum=0.5,
-        maximum=60.0,
-    )
-    patience_s: float = parameter(
-        PATIENCE_S,
-        "Longest wait after the motion, without a new sample, for the final payload [s].",
-        minimum=5.0,
-        maximum=3600.0,
-    )
-
+from sysid_nodes.lifecycle import ManagedNode, qos
+from sysid_nodes.runner.run import run_experiment
+from sysid_nodes.trajectory_executor import RemoteAction
 
 _LONGEST_S = 3600.0
 

@@ -7,7 +7,8 @@ that contains a token of `~/arm`. It is started only if the bringup file has a s
 
 from __future__ import annotations
 
-from sysid_nodes.runner.action import RunAction, RunnerConfig
+from sysid_nodes.runner.action import RunAction
+from sysid_nodes.runner.config import RunnerConfig
 from sysid_nodes.trajectory_executor import RemoteNode
 
 

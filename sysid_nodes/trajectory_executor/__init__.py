@@ -3,7 +3,6 @@
 
 from sysid_nodes.trajectory_executor.action_drive import follow_action
 from sysid_nodes.trajectory_executor.arming import arm_timeout
-from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.drive import CommandMode
 from sysid_nodes.trajectory_executor.limits import planning_limits
 from sysid_nodes.trajectory_executor.remote import RemoteAction, RemoteNode
@@ -12,7 +11,6 @@ __all__ = [
     "CommandMode",
     "RemoteAction",
     "RemoteNode",
-    "TrajectoryExecutorConfig",
     "arm_timeout",
     "follow_action",
     "planning_limits",

@@ -22,7 +22,8 @@ from sysid_core.errors import SysIdError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.design import Explorer, Unknowns
 from sysid_core.robot import RobotModel
-from sysid_nodes.explorer.action import ExploreAction, ExplorerConfig
+from sysid_nodes.explorer.action import ExploreAction
+from sysid_nodes.explorer.config import ExplorerConfig
 from sysid_nodes.trajectory_executor.arming import Arming
 
 exploring: Any = importlib.import_module("sysid_nodes.explorer.action")

@@ -23,13 +23,13 @@ from sysid_core.execution import ExecutorState
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import read_config
 from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
-from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
-from sysid_nodes.estimator import EstimatorConfig
+from sysid_nodes.data_logger.config import DataLoggerConfig
+from sysid_nodes.estimator.config import EstimatorConfig
 from sysid_nodes.lifecycle import CommonConfig, ParameterError, check
 from sysid_nodes.lifecycle.parameters import descriptor_of
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
 from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant
-from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.node import TrajectoryExecutorNode
 from sysid_nodes.trajectory_executor.safety_inputs import SafetyInput
 

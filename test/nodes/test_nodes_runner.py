@@ -21,8 +21,8 @@ from sysid_core.errors import SysIdError
 from sysid_core.workflows import WeighSettings
 from sysid_nodes.bringup import NodeSpec, bring_up
 from sysid_nodes.bringup.run_plan import require_usable_efforts, weighed_again
-from sysid_nodes.runner import RunnerConfig
 from sysid_nodes.runner.action import RunAction
+from sysid_nodes.runner.config import RunnerConfig
 from sysid_nodes.trajectory_executor.arming import Arming
 
 ROOT = Path(__file__).resolve().parents[2]

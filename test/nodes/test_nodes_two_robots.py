@@ -22,11 +22,11 @@ from sysid_core.planning import Trajectory
 from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
-from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
-from sysid_nodes.estimator import EstimatorConfig
+from sysid_nodes.data_logger.config import DataLoggerConfig
+from sysid_nodes.estimator.config import EstimatorConfig
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
 from sysid_nodes.simulated_robot.config import SimulatedRobotConfig
-from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
