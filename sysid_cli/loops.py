@@ -45,7 +45,8 @@ def check(
 
     from sysid_core.identifiability import constrained_ranks
     from sysid_core.planning.closed_chain import AssemblyMap, motion_box
-    from sysid_core.report import loops_report, save_and_list
+    from sysid_core.reasons import Outcome
+    from sysid_core.report import loop_checks, loops_report, save_and_list
     from sysid_core.robot.loops import assemble, load_closed_chain
 
     chain = load_closed_chain(robot, urdf or None)
@@ -58,12 +59,15 @@ def check(
             assemble(chain, inside.q[:, chain.actuated_columns])  # names a loop and a posture
         ranks = constrained_ranks(chain, rng)
         save_and_list(loops_report(chain, limits, inside, box, ranks), html_path)
+    checks = loop_checks(chain, limits, inside)
     numbers = _numbers(chain, limits, inside, box, ranks)
-    if copy_json(numbers, json_path):
-        return
-    for line in _lines(chain, limits, inside, ranks):
-        console.print(line, highlight=False, soft_wrap=True)
-    console.print(f"Report: {html_path}", highlight=False)
+    if not copy_json(numbers, json_path):
+        for outcome, sentence in checks:
+            console.print(f"{outcome.value}: {sentence}", highlight=False, soft_wrap=True)
+        for line in _lines(chain, limits, inside, ranks):
+            console.print(line, highlight=False, soft_wrap=True)
+        console.print(f"Report: {html_path}", highlight=False)
+    raise typer.Exit(int(any(outcome is Outcome.FAIL for outcome, _ in checks)))
 
 
 def _numbers(
@@ -101,13 +105,12 @@ def _lines(
     chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap, ranks: ConstrainedRanks
 ) -> list[str]:
     samples, residual = len(limits.assembled), max(limits.residual, inside.residual)
-    unique = "unique" if limits.unique and inside.unique else "not unique"
     return [
         f"{chain.name}: {len(chain.passive)} passive joints, {chain.n_equations} equations",
         f"loops close in {limits.assembled.sum()} of {samples} postures within the limits of the driven joints"
         f" ({limits.within_limits.sum()} of them also within the limits of the passive joints), and in"
         f" {inside.assembled.sum()} of {samples} postures in the recommended range; largest error"
-        f" {residual:.1e} m; the assembly is {unique}",
+        f" {residual:.1e} m",
         f"rank {ranks.inertial.rank} for {ranks.n_inertial} inertial parameters"
         f" ({ranks.open_tree.rank} without the loop closures), {ranks.with_drives.rank} including the drives,"
         f" and {ranks.with_all_joints.rank} including the friction of all joints",

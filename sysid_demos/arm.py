@@ -65,7 +65,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     comparison = compare(out / "identification", out / "bag_nominal", model, LINK_ERROR, SEED)
     report = Report(
         "All parameters of an arm, live",
-        f"simulated {model.name}; details: identification/report.html",
+        f"simulated {model.name}",
+        details="identification/report.html",
     )
     report.paragraph(
         "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"

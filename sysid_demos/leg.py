@@ -112,7 +112,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         )
     report = Report(
         "A leg with closed loops, live",
-        f"simulated {chain.name}; details: identification/report.html",
+        f"simulated {chain.name}",
+        details="identification/report.html",
     )
     report.paragraph(
         "First, computed_torque_controller moved the leg with the nominal parameters. A motion was"

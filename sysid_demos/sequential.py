@@ -62,7 +62,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         )
     comparison = compare(out / "identification", out / "bag_validation", model, LINK_ERROR, SEED)
     report = Report(
-        "One joint at a time, live", f"simulated {model.name}; details: identification/report.html"
+        "One joint at a time, live", f"simulated {model.name}", details="identification/report.html"
     )
     report.paragraph(
         f"{len(plan.moves)} swings, {plan.trajectory.duration:.0f} s in total, were executed and recorded."

@@ -27,6 +27,7 @@ from sysid_fleet.registry import Registry, settings_hash
 
 _TRENDS = 8  # charts
 _LISTED = 20  # failed recordings
+_STEPS = 3  # places to inspect, the most significant first; the table lists all
 
 
 def fleet_report(state: FleetState) -> Report:
@@ -87,9 +88,13 @@ def _headline(report: Report, state: FleetState, alarms: list[dict[str, Any]]) -
         sentence = (
             f"Changes: {len(alarms)}, robots: {len(robots)}; the most significant: {first['robot']}"
             f" {first['parameter']} {first['before']:.4g} to {first['after']:.4g} {first['unit']}"
-            f" since {first['begins']:%Y-%m-%d}."
+            f" since {first['begins']:%Y-%m-%d} ({rate})."
         )
-        report.headline(state.outcome, sentence, next_steps=[f"{rate}.".capitalize()])
+        parts = dict.fromkeys((a["robot"], a["parameter"].rpartition(".")[0]) for a in alarms)
+        steps = [
+            f"Inspect {part} of {robot}; after a repair, calibrate again." for robot, part in parts
+        ]
+        report.headline(state.outcome, sentence, next_steps=steps[:_STEPS])
     elif state.outcome is Outcome.NOT_JUDGED:
         report.headline(
             state.outcome,

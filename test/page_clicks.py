@@ -22,6 +22,11 @@ SIZES = {"screen": (1280, 900), "phone": (390, 844)}
 EMPTY = """[...document.querySelectorAll('.chart')].filter(chart => !chart.data?.length
   || chart.data.some(t => !((t.z ?? t.y ?? t.x)?.length || Object.keys(t.y ?? t.z ?? {}).length)))
   .map(chart => chart.getAttribute('aria-label'))"""
+# Views in space of which something reaches the edge, so that it may be cut.
+CUT = """[...document.querySelectorAll('canvas')].filter(c => c.width && [[0, 0, c.width, 1],
+  [0, c.height - 1, c.width, 1], [0, 0, 1, c.height], [c.width - 1, 0, 1, c.height]].some(
+  edge => c.getContext('2d').getImageData(...edge).data.some(v => v)))
+  .map(c => c.closest('.chart').getAttribute('aria-label'))"""
 # Two frames later: charts have taken a new width.
 DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 ROBOT = "[...document.querySelectorAll('.chart')].find(c => c.data[0].type == 'points3d')"
@@ -103,6 +108,7 @@ def look(browser: Any, page: Path, sizes: Sequence[str]) -> dict[str, Any]:
         tab.evaluate(DRAWN)
         if tab.evaluate("document.documentElement.scrollWidth") > SIZES[size][0]:
             wrong.append(f"scrolls sideways on a {size}")
+        wrong += [f"{view} is cut on a {size}" for view in tab.evaluate(CUT)]
     if not tab.query_selector(".headline"):
         wrong.append("no headline")
     if tab.query_selector(".chart"):

@@ -110,11 +110,7 @@ def check(*, given: MotionSettings, out: Path | None = None) -> None:
         console.print(f"note: {line}", highlight=False, markup=False, soft_wrap=True)
     for violation in result.violations:
         errors.print(f"violation: {violation}", highlight=False, markup=False, soft_wrap=True)
-    console.print(
-        f"{motion.duration:.1f} s: {result.answer}, checked at"
-        f" {result.samples} instants and {result.postures} postures",
-        highlight=False,
-    )
+    console.print(f"{motion.duration:.1f} s. {result.answer}", highlight=False, soft_wrap=True)
     if not result.is_safe:
         raise typer.Exit(1)
     if out is not None:

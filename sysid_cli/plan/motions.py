@@ -99,7 +99,7 @@ def _show(motion: PlannedMotion, out: Path) -> None:
     used = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in found.check.usage.items())
     for line in (
         *found.lines,
-        f"{found.trajectory.duration:.1f} s, {found.check.answer}: {used} of the limits",
+        f"{found.trajectory.duration:.1f} s, {used} of the limits. {found.check.answer}",
         *([f"The robot will move for {minutes} min {seconds} s."] if minutes else []),
         *(f"note: {note}" for note in found.check.notes),
         f"{', '.join(['trajectory', *found.others])}, plan and report in {out}",

@@ -203,7 +203,7 @@ class RobotGeometry:
         ]
         self.has_shapes = any(joint > 0 for joint, _ in self._points)
         if not self.has_shapes:
-            self.unchecked = self.unchecked or ("every link",)
+            self.unchecked = self.unchecked or ("any link",)
             self.notes.append(
                 "The robot has no collision shapes: contact is not checked, and ground and"
                 " workspace are checked for its link frames only."

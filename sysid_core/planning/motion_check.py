@@ -132,7 +132,7 @@ class MotionChecker:
         if stop_early and findings.worst:
             return findings.result(len(time), 0, notes)
         postures = self._check_postures(time, q, findings, stop_early, progress)
-        unchecked = self.geometry.unchecked if self.geometry else ("every link",)
+        unchecked = self.geometry.unchecked if self.geometry else ("any link",)
         result = findings.result(len(time), postures, notes)
         return dataclasses.replace(result, unchecked=unchecked)
 

@@ -111,12 +111,16 @@ class MotionCheck:
 
     @property
     def answer(self) -> str:
-        """Result in words; a motion is called safe only if contact of every link was checked."""
+        """Result in one or two sentences; a motion is called safe only if contact of every link was
+        checked.
+        """
         if self.violations:
-            return "not safe"
+            return "Not safe."
+        checked = f"Checked at {self.samples} instants and {self.postures} postures:"
         if self.unchecked:
-            return f"within its limits, but contact of {', '.join(self.unchecked)} was not checked"
-        return "safe"
+            links = ", ".join(self.unchecked)
+            return f"{checked} within its limits. Contact was not checked for {links}."
+        return f"{checked} safe."
 
     def raise_if_unsafe(self) -> None:
         """Raise an error if a limit is violated.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         prediction_sentence,
         prediction_table,
     )
-    from sysid_core.report.loops import loops_report
+    from sysid_core.report.loops import loop_checks, loops_report
     from sysid_core.report.motion import motion_report
     from sysid_core.report.payload import (
         comparison_rows,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         loaded_arm_report,
         payload_report,
         payload_sentence,
+        payload_steps,
     )
     from sysid_core.report.runs import (
         compare_runs,
@@ -58,11 +59,13 @@ __all__ = [
     "identifiability_table",
     "identification_report",
     "loaded_arm_report",
+    "loop_checks",
     "loops_report",
     "motion_report",
     "moving_robot",
     "payload_report",
     "payload_sentence",
+    "payload_steps",
     "prediction_chart",
     "prediction_sentence",
     "prediction_table",

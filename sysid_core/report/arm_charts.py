@@ -10,13 +10,14 @@ import numpy as np
 
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
-from sysid_core.report.charts import COLOURS, GREY, Dots, Figure, dots_with_bars, spectra
+from sysid_core.report.charts import COLOURS, GREY, ROLES, Dots, Figure, dots_with_bars, spectra
 from sysid_core.report.space import ellipsoid, points, scene, skeleton, solid_robot
 from sysid_core.robot import (
     Array,
     is_physically_consistent,
     pseudo_inertia_from_pi,
 )
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.validation import Prediction
 
 NOMINAL = "masses of the URDF"
@@ -36,12 +37,13 @@ def prediction_chart(prediction: Prediction) -> Figure:
     figure = Figure(titles, linked=True)
     for j in range(len(prediction.joint_names)):
         measured, predicted = prediction.measured[:, j], prediction.predicted[:, j]
-        figure.line(j, prediction.time, measured, "measured", COLOURS[5], width=1)
+        figure.line(j, prediction.time, measured, "measured", ROLES["measured"], width=1)
         if prediction.nominal is not None:
             nominal = prediction.nominal[:, j]
             figure.line(j, prediction.time, nominal, NOMINAL, GREY, width=1, dash="dot")
-        figure.line(j, prediction.time, predicted, "predicted", COLOURS[2], width=1)
-        figure.line(j, prediction.time, measured - predicted, "difference", COLOURS[1], width=1)
+        figure.line(j, prediction.time, predicted, "predicted", ROLES["predicted"], width=1)
+        difference = measured - predicted
+        figure.line(j, prediction.time, difference, "difference", ROLES["difference"], width=1)
         if np.any(prediction.motion):
             inside = prediction.time[prediction.motion]
             figure.mark(j, "x", float(inside[0]), float(inside[-1]))
@@ -145,7 +147,7 @@ def nominal_value(identification: Identification, terms: Mapping[str, float]) ->
 
 
 def robot_scene(identification: Identification) -> Figure:
-    """Return the 3D view of the arm at zero positions with its centres of mass in the URDF and as
+    """Return the 3D view of the arm in its home posture with its centres of mass in the URDF and as
     identified.
 
     Uniform ellipsoids with the mass and inertia of each link are shown on demand, with the
@@ -159,8 +161,9 @@ def robot_scene(identification: Identification) -> Figure:
     poses = [data.oMi[j] for j in range(1, model.pin_model.njoints)]
     traces: list[Any] = solid_robot(model, model.home, opacity=0.25)
     if not traces:
-        lines = skeleton(model, model.home)[0]
-        traces = [points(lines, "lines between joint origins", mode="lines", colour=GREY, width=7)]
+        chain = model.chain if isinstance(model, DrivenRobot) else None
+        lines = skeleton(model, model.home, chain=chain)[0]
+        traces = [points(lines, "lines between joints", mode="lines", colour=GREY, width=7)]
     whole = bool(np.all(is_physically_consistent(identification.pi)))
     drawn = identification.pi if whole else model.pi
     consistent = np.atleast_1d(is_physically_consistent(drawn))

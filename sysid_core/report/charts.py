@@ -18,6 +18,15 @@ from sysid_core.robot import Array
 # Okabe-Ito, readable with colour-blindness; black would vanish on a dark page.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A900")
 GREY = "#8A8F98"
+INK = "#000000"  # drawn in the colour of the page's text
+# Lines that mean the same on every page.
+ROLES: Mapping[str, str] = {
+    "measured": COLOURS[5],
+    "predicted": COLOURS[2],
+    "simulated": COLOURS[2],
+    "difference": COLOURS[1],
+    "limit": INK,
+}
 SCALES: Mapping[str, tuple[str, ...]] = {
     "viridis": ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"),
     "two-sided": ("#b2182b", "#f4a582", "#f7f7f7", "#92c5de", "#2166ac"),
@@ -156,7 +165,7 @@ class Figure:
         figure = cls(list(series), columns=columns, linked=True)
         for i, lines in enumerate(series.values()):
             for k, (label, values) in enumerate(lines.items()):
-                figure.line(i, time, values, label, COLOURS[k % len(COLOURS)])
+                figure.line(i, time, values, label, ROLES.get(label, COLOURS[k % len(COLOURS)]))
         figure.axis("y", title=ylabel)
         figure.label_time()
         return figure
@@ -190,7 +199,7 @@ class Figure:
         labels = list(dict.fromkeys(label for lines in groups.values() for label in lines))
         for i, lines in enumerate(groups.values()):
             for label, (x, y) in lines.items():
-                colour = COLOURS[labels.index(label) % len(COLOURS)]
+                colour = ROLES.get(label, COLOURS[labels.index(label) % len(COLOURS)])
                 figure.line(i, x, y, label, colour, points=points)
         figure.axis("x", title=xlabel, log=log_x)
         figure.axis("y", title=ylabel, log=log_y)
@@ -346,6 +355,11 @@ def dots_with_bars(panels: Sequence[Dots]) -> Figure:
                 figure.add(k, "dots", x[rows], names, name, text=text, bars=bars, **style)  # noqa: B023
 
         known = some.reference
+        ends = [some.values - 2 * some.sd, some.values + 2 * some.sd]
+        shown = np.concatenate([known, some.values, *(end[sure] for end in ends)])
+        shown = shown[np.isfinite(shown)]
+        if sure.any() and (room := 0.03 * float(np.ptp(shown))) > 0.0:  # bands may leave the axis
+            figure.axis("x", k, range=[float(shown.min()) - room, float(shown.max()) + room])
         plausible = "plausible before the measurement"
         # Friction and drives have no value in the URDF: before the measurement they are around zero.
         centre = np.where(np.isfinite(known), known, 0.0 * some.band)
@@ -392,7 +406,7 @@ def bars(shares: Mapping[str, float], *, limit: float | None = None) -> Figure:
     values = list(shares.values())
     figure.add(0, "bars", values, list(shares), flat=True, text=text, colour=COLOURS[0])
     if limit is not None:
-        figure.mark(0, "x", limit, colour=COLOURS[1])
+        figure.mark(0, "x", limit, colour=ROLES["limit"])
     figure.axis("y", reversed=True)
     figure.axis("x", title="%")
     return figure

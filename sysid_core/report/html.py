@@ -113,6 +113,11 @@ def cell_text(value: object) -> str:
     return "–" if value is None else str(value)
 
 
+def names_of(sources: str) -> str:
+    """Return the names of recordings without their folders, from paths separated by commas."""
+    return ", ".join(Path(source).name for source in sources.split(", "))
+
+
 def with_deviation(value: float, sd: float) -> str:
     """Return the value and standard deviation with matching digits: `1.116 ± 0.007`; NaN: not
     measured.
@@ -160,6 +165,7 @@ class Report:
     Args:
         title: Heading of the page.
         subtitle: Line below the title.
+        details: Address of a page with details, relative to this page; empty: none.
 
     Examples:
         >>> from sysid_core.reasons import Outcome
@@ -168,8 +174,8 @@ class Report:
         >>> report.table(("quantity", "value"), [("mass [kg]", 1.116)])
     """
 
-    def __init__(self, title: str, subtitle: str = "") -> None:
-        self.title = title
+    def __init__(self, title: str, subtitle: str = "", *, details: str = "") -> None:
+        self.title, self.details = title, details
         self.subtitle = subtitle
         self._headline: dict[str, Any] | None = None
         self._parts: list[dict[str, Any]] = []
@@ -219,6 +225,7 @@ class Report:
         if self._headline is not None:
             self._headline["reasons"] = [_explained(reason) for reason in verdict.notable]
             self._headline["held"] = [reason.text for reason in verdict.held]
+            self._headline["said"] = {x for r in verdict.reasons for x in (r.text, r.advice)}
             self._headline["not_judged"] = [reason.advice for reason in verdict.not_judged]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
@@ -237,9 +244,8 @@ class Report:
         self._parts.append({"kind": "paragraph", "text": text})
 
     def bullets(self, items: Iterable[str]) -> None:
-        """Add a list of sentences; nothing if it is empty."""
-        if entries := list(items):
-            self._parts.append({"kind": "bullets", "entries": entries})
+        """Add a list of sentences, without those that are reasons in the headline."""
+        self._parts.append({"kind": "bullets", "entries": list(items)})
 
     def preformatted(self, text: str) -> None:
         """Add text in a fixed-width font."""
@@ -305,6 +311,10 @@ class Report:
         headline, parts = self._headline, self._parts
         if headline is None:
             headline, parts = self._from_verdicts()
+        said = (headline or {}).get("said", ())
+        for part in (part for part in parts if part["kind"] == "bullets"):
+            part["entries"] = [x for x in part["entries"] if x not in said]
+        parts = [part for part in parts if part.get("entries") != []]
         summary = {
             "title": self.title,
             "when": when,
@@ -314,6 +324,7 @@ class Report:
         page = _template("page.html.j2").render(
             title=self.title,
             subtitle=self.subtitle,
+            details=self.details,
             when=when,
             version=_version("robot_sysid"),
             summary=summary,

@@ -25,7 +25,7 @@ from sysid_core.report.arm_charts import (
     terms_of,
 )
 from sysid_core.report.charts import correlation_map, strong_correlations
-from sysid_core.report.html import Report, with_deviation
+from sysid_core.report.html import Report, names_of, with_deviation
 from sysid_core.robot import FrictionTerm, is_physically_consistent
 from sysid_core.validation import Prediction
 
@@ -39,7 +39,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
             report.table(
                 ["joint", f"RMS [{prediction.unit}]"],
                 [[n, whole[n]["rms"]] for n in prediction.joint_names],
-                f"{prediction.source}: the robot is at rest in the whole recording; relative error"
+                f"{Path(prediction.source).name}: the robot is at rest in the whole recording; relative error"
                 f" {100 * prediction.relative_error(whole=True):.2f} %, against the raw efforts."
                 " Friction at rest is undetermined",
                 folded=True,
@@ -67,7 +67,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
                 "R², whole run",
             ],
             rows,
-            f"{prediction.source}: relative error"
+            f"{Path(prediction.source).name}: relative error"
             f" {100 * prediction.relative_error():.2f} % in motion"
             + (f" ({NOMINAL}: {100 * beside.relative_error():.2f} %)" if beside else "")
             + f", {100 * prediction.relative_error(whole=True):.2f} % over the whole run"
@@ -140,7 +140,7 @@ def identification_report(
     estimate = identification.estimate
     report = Report(
         f"Identification of {estimate.robot}",
-        f"method {estimate.method}, {estimate.n_samples} samples of {estimate.source}",
+        f"method {estimate.method}, {estimate.n_samples} samples of {names_of(estimate.source)}",
     )
     consistent = _capitalised(consistency_sentence(identification))
     unseen = bool(validation)
@@ -327,9 +327,10 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
         + "; ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count),
     )
     report.heading("The robot")
+    home = identification.model.home
     report.figure(
         robot_scene(identification),
-        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every"
+        f"Centres of mass {'in the home posture' if np.any(home) else 'at zero positions'}. Rings: URDF. Diamonds: identified, shown if every"
         " link is physically consistent. They include centres of mass that the data determine only"
         " in combination (hollow marks above).",
         folded=not bool(np.all(is_physically_consistent(identification.pi))),  # URDF alone

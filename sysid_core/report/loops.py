@@ -7,7 +7,8 @@ import numpy as np
 
 from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.planning.closed_chain import AssemblyMap, coupled_drives
-from sysid_core.report.charts import COLOURS, SCALES, Figure
+from sysid_core.reasons import Outcome
+from sysid_core.report.charts import COLOURS, ROLES, SCALES, Figure
 from sysid_core.report.html import Report
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -18,6 +19,7 @@ from sysid_core.robot.loops import (
 )
 
 _GRID = 41  # postures along each side of a map
+_RANGE, _JOINTS = COLOURS[1], (COLOURS[0], *COLOURS[2:])
 
 
 def loops_report(
@@ -41,13 +43,15 @@ def loops_report(
     )
     _assembly(report, chain, limits, inside)
     report.heading("Region in which the loops close")
-    report.figure(
-        assembly_figure(chain, box),
-        "Maps: condition number (log10) of J_u, the Jacobian of the loop closure with respect to the"
-        " passive joints; in white areas the loops do not close. Curves: positions of the passive joints"
-        " over the driven joint."
-        " All other driven joints are at their home positions.",
+    pairs, alone = _panels(chain)
+    map_text = (
+        "Condition number (log10) of J_u, the Jacobian of the loop closure with respect to the passive"
+        " joints. In white areas the loops do not close."
     )
+    curve_text = "Positions of the passive joints over the driven joint."
+    others = " All other driven joints are at their home positions." * (chain.n_actuated > 1)
+    shown = [text for text, some in ((map_text, pairs), (curve_text, alone)) if some]
+    report.figure(assembly_figure(chain, box), " ".join(shown) + others)
     report.heading("Recommended range of motion")
     _box(report, chain, box)
     report.heading("Identifiable parameters")
@@ -55,27 +59,56 @@ def loops_report(
     return report
 
 
+def loop_checks(
+    chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap
+) -> list[tuple[Outcome, str]]:
+    """Return the checks of a closed chain: whether its loops close, whether in one way only, and
+    whether the driven joints determine the passive ones.
+
+    Two ways are a warning if the home posture tells which of them is meant, otherwise a failure.
+
+    Args:
+        chain: Closed chain.
+        limits: Assembly of random postures within the limits of the actuated joints.
+        inside: Assembly of random postures within the recommended range of motion.
+    """
+    holds = {True: Outcome.PASS, False: Outcome.FAIL}
+    closed = bool(inside.assembled.all() and inside.within_limits.all())
+    ways = (
+        Outcome.WARN,
+        "Some postures of the driven joints close the loops in two ways within the limits. The way that"
+        " the given home posture belongs to is used: start every motion from it.",
+    )
+    if inside.unique and limits.unique:
+        sentence = "Within the limits, every posture of the driven joints closes the loops in one way only."
+        ways = (Outcome.PASS, sentence)
+    elif not np.any(chain.home):
+        ways = (
+            Outcome.FAIL,
+            "Some postures of the driven joints close the loops in two ways within the limits. Give a"
+            " known posture in the loops file (home), and start every motion from it.",
+        )
+    worst = float(inside.condition.max())
+    return [
+        (
+            holds[closed],
+            f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the"
+            f" recommended range close the loops, {100 * inside.within_limits.mean():.0f} % within the"
+            " passive joints' limits.",
+        ),
+        ways,
+        (
+            holds[worst < inside.most],
+            "The driven joints determine the passive ones: the condition number of the loop Jacobian is"
+            f" at most {worst:.3g} ({inside.most:g} is the limit, near a dead centre).",
+        ),
+    ]
+
+
 def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap) -> None:
     """Add the section on the closure of the loops and its uniqueness."""
-    report.verdict(
-        bool(inside.assembled.all() and inside.within_limits.all()),
-        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the"
-        f" recommended range close the loops, {100 * inside.within_limits.mean():.0f} % within the"
-        " passive joints' limits.",
-    )
-    report.verdict(
-        inside.unique and limits.unique,
-        "Within the limits, every posture of the driven joints closes the loops in one way only."
-        if inside.unique and limits.unique
-        else "Some postures of the driven joints close the loops in two ways within the limits: start the"
-        " motion from a known one (`home` in the loops file).",
-    )
-    worst = float(inside.condition.max())
-    report.verdict(
-        worst < inside.most,
-        "The driven joints determine the passive ones: the condition number of the loop Jacobian is"
-        f" at most {worst:.3g} ({inside.most:g} is the limit, near a dead centre).",
-    )
+    for outcome, sentence in loop_checks(chain, limits, inside):
+        report.verdict(outcome, sentence)
     report.table(
         ("quantity", "value"),
         [
@@ -150,13 +183,20 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
     )
 
 
+def _panels(chain: ClosedChain) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Pairs of driven joints that share a loop, each with a map, and those that move one alone, each
+    with curves.
+    """
+    pairs = [tuple(group) for group in coupled_drives(chain) if len(group) == 2]
+    paired = {name for group in pairs for name in group}
+    return pairs, [n for n in chain.actuated if n not in paired and _moves_loops(chain, n)]
+
+
 def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
     """Return a chart of loop closure: a map for two driven joints that share a loop, curves for
     one.
     """
-    pairs = [group for group in coupled_drives(chain) if len(group) == 2]
-    paired = {name for group in pairs for name in group}
-    alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]
+    pairs, alone = _panels(chain)
     titles = [*(" and ".join(pair) for pair in pairs), *alone] or ["No driven joint moves a loop."]
     figure = Figure(titles, columns=2, height=380)
     for k, pair in enumerate(pairs):
@@ -167,7 +207,7 @@ def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
         q = np.where(found.assembled[:, None], found.q, np.nan)
         for i, (joint, j) in enumerate(zip(chain.passive, chain.passive_columns, strict=True)):
             if np.nanmax(q[:, j]) - np.nanmin(q[:, j]) > 1e-6:
-                figure.line(k, x, q[:, j], joint, COLOURS[i % len(COLOURS)])
+                figure.line(k, x, q[:, j], joint, _JOINTS[i % len(_JOINTS)])
         figure.axis("x", k, title=f"{name} [rad]")
         figure.axis("y", k, title="passive joints [rad]")
     return figure
@@ -189,9 +229,9 @@ def _draw_map(
     z, scale = condition.reshape(X.shape), SCALES["viridis"][::-1]
     figure.add(panel, "heat", x, y, z=z, scale=scale, title="condition number of J_u (log10)")
     inside = within.reshape(X.shape).astype(int)
-    figure.add(panel, "edge", x, y, "limits of passive joints", z=inside, colour=COLOURS[1])
+    figure.add(panel, "edge", x, y, "limits of passive joints", z=inside, colour=ROLES["limit"])
     edge = _outline(chain, box, pair)
-    figure.line(panel, edge[0], edge[1], "recommended range", "#000000", width=2)
+    figure.line(panel, edge[0], edge[1], "recommended range", _RANGE, width=2)
     figure.axis("x", panel, title=f"{pair[0]} [rad]")
     figure.axis("y", panel, title=f"{pair[1]} [rad]")
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from sysid_core.planning import MotionCheck, MotionChecker, MotionLimits, Trajectory
 from sysid_core.reasons import Outcome
-from sysid_core.report.charts import COLOURS, GREY, SCALES, Figure, bars
+from sysid_core.report.charts import COLOURS, GREY, ROLES, SCALES, Figure, bars
 from sysid_core.report.html import Report
 from sysid_core.report.space import cell_traces, moving_robot, points, skeleton
-from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
 
@@ -43,25 +43,34 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
     return figure
 
 
-def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> Figure:
+def effort_figure(
+    checker: MotionChecker, trajectory: Trajectory, chain: ClosedChain | None = None
+) -> Figure:
     """Return a chart of the rigid-body torque of every joint as a fraction of its limit, and of the
-    TCP's speed.
+    TCP's speed; for a closed chain, of the torque of its drives.
     """
+    model = checker.model
     step = max(1, len(trajectory.time) // 2000)
     columns = model.columns_from(trajectory.joint_names)
     q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
     time = trajectory.time[::step]
     figure = Figure(["torque / limit", "TCP speed [m/s]"], height=220, linked=True)
-    torque = model.inverse_dynamics(q, v, a) / checker.limits.effort
-    for j, name in enumerate(model.joint_names):
+    names, torque = model.joint_names, model.inverse_dynamics(q, v, a) / checker.limits.effort
+    if chain is not None:
+        k, names = chain.actuated_columns, chain.actuated
+        motion = constrained_motion(chain, q[:, k], v[:, k], a[:, k], q=q)
+        torque = constrained_torques(chain, motion) / chain.torque_limits
+    for j, name in enumerate(names):
         figure.line(0, time, torque[:, j], name, COLOURS[j % len(COLOURS)])
     figure.line(1, time, checker.tcp_speed(q, v), "TCP", GREY)
-    figure.mark(1, "y", checker.limits.tcp_speed, colour=COLOURS[1])
+    figure.mark(1, "y", checker.limits.tcp_speed, colour=ROLES["limit"])
     figure.label_time()
     return figure
 
 
-def path_figure(checker: MotionChecker, trajectory: Trajectory) -> Figure:
+def path_figure(
+    checker: MotionChecker, trajectory: Trajectory, chain: ClosedChain | None = None
+) -> Figure:
     """Return the 3D view of the robot that plays the motion in its cell, with the path of its TCP."""
     model, frame = checker.model, checker.limits.tcp_frame
     step = max(1, len(trajectory.time) // 1000)
@@ -71,7 +80,8 @@ def path_figure(checker: MotionChecker, trajectory: Trajectory) -> Figure:
     speed = {"colours": checker.tcp_speed(q, v), "scale": SCALES["viridis"]}
     path = points(ends, "path of the TCP", mode="lines", width=4, **speed)
     cell = cell_traces(checker.limits, np.vstack([ends, np.zeros(3)]))
-    return moving_robot(model, trajectory.time[::step], q, frame=frame, traces=[path, *cell])
+    time, still = trajectory.time[::step], [path, *cell]
+    return moving_robot(model, time, q, frame=frame, chain=chain, traces=still)
 
 
 def motion_report(
@@ -83,6 +93,7 @@ def motion_report(
     facts: Mapping[str, object],
     remarks: Sequence[str] = (),
     figures: Sequence[tuple[Any, str]] = (),
+    chain: ClosedChain | None = None,
 ) -> Report:
     """Return a report of a planned motion.
 
@@ -94,14 +105,13 @@ def motion_report(
         facts: Rows of the first table, by name.
         remarks: Sentences below the first table.
         figures: Further figures with captions.
+        chain: Closed chain of the robot; None: an open chain.
     """
     report = Report(title, f"{trajectory.robot} · URDF {trajectory.urdf_hash}")
     minutes, seconds = divmod(round(trajectory.duration), 60)
     report.headline(
         (Outcome.WARN if check.unchecked else Outcome.PASS) if check.is_safe else Outcome.FAIL,
-        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion,"
-        f" {check.answer if check.unchecked else 'within all limits'} at {check.samples} instants"
-        f" and {check.postures} postures."
+        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion. {check.answer}"
         if check.is_safe
         else "; ".join(str(violation) for violation in check.violations),
         asked="a motion within the limits of the robot and its cell",
@@ -112,6 +122,11 @@ def motion_report(
         if check.is_safe
         else ["Change the motion or the limits, then check again."],
     )
+    drives = (
+        "Rigid-body torques without load and friction"
+        if chain is None
+        else "Torques of the drives with their nominal friction and the forces of the loops"
+    )
     report.table(("", ""), list(facts.items()))
     report.bullets(dict.fromkeys([*remarks, *trajectory.notes]))
     report.heading("Motion")
@@ -121,11 +136,11 @@ def motion_report(
         " the range).",
     )
     report.figure(
-        effort_figure(checker.model, checker, trajectory),
-        "Rigid-body torques without load and friction, and speed of the TCP. Dashed: limits.",
+        effort_figure(checker, trajectory, chain),
+        f"{drives}, and speed of the TCP. Dashed: limits.",
     )
     report.figure(
-        path_figure(checker, trajectory),
+        path_figure(checker, trajectory, chain),
         f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured by"
         " its speed. Bodies are convex hulls of the collision shapes.",
     )

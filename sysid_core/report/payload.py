@@ -18,8 +18,9 @@ from sysid_core.estimation.payload import (
     PointMassDiscretization,
 )
 from sysid_core.estimation.payload_live import object_size
+from sysid_core.reasons import Verdict
 from sysid_core.report.charts import Figure, strong_correlations
-from sysid_core.report.html import Report, with_deviation
+from sysid_core.report.html import Report, names_of, with_deviation
 from sysid_core.report.payload_charts import (
     error_charts,
     object_scene,
@@ -50,6 +51,16 @@ def payload_sentence(estimate: Estimate) -> str:
         with_deviation(1e3 * x, 1e3 * sd) for x, sd in zip(payload.com, payload.com_sd, strict=True)
     )
     return f"{with_deviation(payload.mass, payload.mass_sd)} kg, centre of mass ({com}) mm."
+
+
+def payload_steps(verdict: Verdict) -> list[str]:
+    """Return the recommended actions after weighing: what the warnings ask for comes first."""
+    if not verdict.ok:
+        return ["Do not send it to the controller: resolve the reasons above and weigh again."]
+    return [
+        *dict.fromkeys(reason.remedy for reason in verdict.warnings if reason.remedy),
+        "Send it to the controller: the line for each vendor is below (For your controller).",
+    ]
 
 
 def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
@@ -286,7 +297,7 @@ def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figur
     return Figure.time_series(
         extra.time,
         {
-            name: {"loaded minus unloaded arm": extra.measured[:, j], "payload": y}
+            name: {"measured": extra.measured[:, j], "predicted": y}
             for j, (name, y) in enumerate(zip(joint_names, extra.predicted.T, strict=True))
         },
         ylabel="torque [N m]",
@@ -314,7 +325,8 @@ def loaded_arm_report(
         settings: Payload settings for vendors' controllers.
     """
     estimate = fit.estimate
-    report = Report(f"Payload of {estimate.robot} from joint torques", estimate.source)
+    report = Report(f"Payload of {estimate.robot} from joint torques", names_of(estimate.source))
+    report.provenance({"data": estimate.source})
     if true_mass is not None:
         off = estimate.values[0] - true_mass
         report.paragraph(

@@ -17,6 +17,7 @@ from sysid_core.robot import Array, RobotModel
 
 if TYPE_CHECKING:
     from sysid_core.planning import MotionLimits, Obstacle
+    from sysid_core.robot.loops import ClosedChain
 
 Trace = dict[str, Any]
 LINKS = ("#b9c4cf", "#8fa3b5")  # of neighbouring links, readable on light and dark pages
@@ -62,28 +63,36 @@ def ellipsoid(
     return {"type": "surface", "x": x, "y": y, "z": z, **look}
 
 
-def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
-    """Return the coordinates of lines from joint to joint in every posture, shape (K, rows, 3),
-    separated by NaN [m].
+def skeleton(
+    model: RobotModel, q: Array, frame: str = "", chain: ClosedChain | None = None
+) -> Array:
+    """Return the coordinates of lines from joint to joint, and to the points where loops close, in
+    every posture, shape (K, rows, 3), separated by NaN [m].
 
     Args:
         model: Robot model.
         q: Postures, shape (K, n).
         frame: Frame on the last body, such as that of the tool; empty: none.
+        chain: Closed chain of the robot; None: an open chain.
     """
     robot = model.pin_model
     data = robot.createData()
-    end = model.frame_id(frame) if frame else None
+    zero = np.zeros(3)
+    bars = [(robot.parents[j], zero, j, zero) for j in range(1, robot.njoints)]
+    for a, b in (
+        () if chain is None else chain.attachments
+    ):  # two points coincide; a rod is between them
+        i, j = a.joint + 1, b.joint + 1
+        bars += [(i, zero, i, a.p_BF), (i, a.p_BF, j, b.p_BF), (j, b.p_BF, j, zero)]
+    if frame:
+        tool = robot.frames[model.frame_id(frame)]
+        bars.append((tool.parentJoint, zero, tool.parentJoint, tool.placement.translation))
     lines = []
     for configuration in model.configuration(np.atleast_2d(q)):
-        pin.framesForwardKinematics(robot, data, configuration)
+        pin.forwardKinematics(robot, data, configuration)
         rows: list[Array] = []
-        for j in range(1, robot.njoints):
-            parent = data.oMi[robot.parents[j]].translation
-            rows += [parent.copy(), data.oMi[j].translation.copy(), np.full(3, np.nan)]
-        if end is not None:
-            carrier = data.oMi[robot.frames[end].parentJoint].translation
-            rows += [carrier.copy(), data.oMf[end].translation.copy(), np.full(3, np.nan)]
+        for i, p_i, j, p_j in bars:
+            rows += [data.oMi[i].act(p_i), data.oMi[j].act(p_j), np.full(3, np.nan)]
         lines.append(rows)
     return np.asarray(lines)
 
@@ -160,6 +169,7 @@ def moving_robot(
     *,
     frame: str = "",
     beside: Array | None = None,
+    chain: ClosedChain | None = None,
     traces: Sequence[Trace] = (),
     most: int = 60,
 ) -> Figure:
@@ -172,11 +182,12 @@ def moving_robot(
         q: Joint positions in the robot's order, shape (K, n) [rad or m].
         frame: Name of the tool frame; empty: none.
         beside: Other positions at the same times, drawn as lines between joints, shape (K, n).
+        chain: Closed chain of the robot; None: an open chain.
         traces: Static objects in the scene, such as the path of the tool.
         most: Maximum number of postures drawn.
     """
     rows = np.unique(np.linspace(0, len(time) - 1, most).astype(int))
-    lines = skeleton(model, q[rows], frame)
+    lines = skeleton(model, q[rows], frame, chain)
     placed = _placed(model, link_points(model), q[rows])
     look = {"mode": "lines+markers", "size": 4, "width": 3 if placed[0] else 9}
     through = 1.0 if beside is None else 0.4  # the other robot stands within this one
@@ -185,7 +196,7 @@ def moving_robot(
         for k, p in enumerate(placed[0])
     ]
     robot = points(lines[0], model.name, colour=COLOURS[1], **look)
-    others = [] if beside is None else [skeleton(model, beside[rows], frame)]
+    others = [] if beside is None else [skeleton(model, beside[rows], frame, chain)]
     more = [
         points(other[0], "beside", colour=COLOURS[3], **look | {"width": 7}) for other in others
     ]

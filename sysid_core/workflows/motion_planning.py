@@ -383,6 +383,7 @@ def _loops(settings: LoopsPlanSettings, planning: Planning) -> Planned:
             "motions": f"{s.motions} of {s.duration:g} s, {s.harmonics} harmonics",
         },
         lines=list(trajectory.notes),
+        chain=chain,
     )
 
 

@@ -19,6 +19,7 @@ from sysid_core.planning import (
 )
 from sysid_core.report import Figure, motion_report, save_and_list
 from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import ClosedChain
 from sysid_core.settings import numbers
 from sysid_core.workflows.plan_settings import PlanSettings
 
@@ -113,6 +114,7 @@ class Planned:
         schema: Schema of `result`.
         result: Results that are specific to this kind of motion, as plain numbers and words.
         title, facts, remarks, figures: Contents of the report.
+        chain: Closed chain of the robot; None: an open chain.
         tables: Further tables of the report: heading, columns, rows.
         lines: Lines of text about the motion.
         others: Further motions to be checked and written, by file name.
@@ -126,6 +128,7 @@ class Planned:
     facts: Mapping[str, object]
     remarks: Sequence[str] = ()
     figures: Sequence[tuple[Figure, str]] = ()
+    chain: ClosedChain | None = None
     tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[object]]]] = ()
     lines: Sequence[str] = ()
     others: Mapping[str, Trajectory] = field(default_factory=dict)
@@ -184,6 +187,7 @@ class PlannedMotion:
             },
             remarks=found.remarks,
             figures=found.figures,
+            chain=found.chain,
         )
         for heading, columns, rows in found.tables:
             if len(rows) > SHOWN_ROWS:

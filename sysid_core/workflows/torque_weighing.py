@@ -27,7 +27,7 @@ from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
+from sysid_core.report import loaded_arm_report, payload_sentence, payload_steps, save_and_list
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel, hold_joints
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
@@ -111,11 +111,7 @@ class WeighedByTorques:
             self.verdict,
             payload_sentence(self.fit.estimate),
             asked=f"mass, centre of mass and inertia of the payload at '{self.frame}'",
-            next_steps=[
-                "Send it to the controller: the line for each vendor is below (For your controller)."
-                if self.verdict.ok
-                else "Do not send it to the controller: resolve the reasons above and weigh again."
-            ],
+            next_steps=payload_steps(self.verdict),
         )
         save_and_list(report, folder / "report.html")
         write_json(folder / "result.json", self.to_dict())

@@ -67,7 +67,8 @@ class ValidatedArm:
         report.judged(self.verdict, prediction_sentence(self.predictions))
         prediction_table(report, self.predictions)
         for prediction in self.predictions:
-            report.figure(prediction_chart(prediction), prediction.source)
+            report.figure(prediction_chart(prediction), Path(prediction.source).name)
+        report.provenance({"recordings": ", ".join(p.source for p in self.predictions)})
         return report
 
     def write(self, folder: Path) -> None:

@@ -39,6 +39,7 @@ from sysid_core.report import (
     error_summary,
     payload_report,
     payload_sentence,
+    payload_steps,
     save_and_list,
 )
 from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints
@@ -502,18 +503,12 @@ def _report(answer: WeighedRecording) -> Report:
     estimate = answer.estimate
     frame = answer.weighing.sensor_frame
     title = "Payload" if answer.model.name == "poses" else f"Payload on {answer.model.name}"
-    report = Report(title, f"{answer.recording}, {estimate.method}")
+    report = Report(title, f"{answer.recording.name}, {estimate.method}")
     report.judged(
         answer.verdict,
         payload_sentence(estimate),
         asked=f"payload of the robot, in the sensor frame ({estimate.method})",
-        next_steps=[
-            "Send it to the controller: the line for each vendor is below (For your controller)."
-        ]
-        if answer.verdict.ok
-        else [
-            "Do not send it to the controller: correct the faults named in the reasons, and weigh again."
-        ],
+        next_steps=payload_steps(answer.verdict),
     )
     payload_report(
         report,

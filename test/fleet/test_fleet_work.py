@@ -88,6 +88,7 @@ def test_the_robot_that_rubs_more_is_named_and_a_corrupt_recording_is_a_row(
         assert alarm["after"] / alarm["before"] == pytest.approx(1.15, abs=0.05)
     clicks(tmp_path / "fleet.html")
     page = (tmp_path / "fleet.html").read_text()
+    assert "Inspect j2 of r2; after a repair, calibrate again." in page
     assert "j1.friction" in page and "without an estimate" in page and "2026-03-05_0210" in page
     code, said = call("fleet", "identify", fleet / "nights", *arguments, "--resume")
     assert "28 recordings (28 done before" in said and code == 1

@@ -48,3 +48,5 @@ def test_undetermined_friction_is_drawn_in_its_band_around_zero() -> None:
     band = traces["plausible before the measurement"]
     assert (band["y"], band["x"]) == (["wrist.F_c"], [0.0])
     assert band["bars"] == [3.0]
+    low, high = dots_with_bars([found]).layout["panels"][0]["x"]["range"]
+    assert 0.4 < low < 0.5 and 2.2 < high < 2.3  # the determined value and its bar, not the band

@@ -12,7 +12,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from sysid_core.reasons import Outcome
+from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.report import Figure, Report, with_deviation
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -76,6 +76,29 @@ def test_a_browser_draws_every_chart(page) -> None:
 )
 def test_value_and_deviation_have_matched_digits(value, sd, text) -> None:
     assert with_deviation(value, sd) == text
+
+
+def test_the_page_below_does_not_repeat_the_reasons_of_the_headline(tmp_path) -> None:
+    reason = Reason.warning("efforts-late", ms=12.0, sd=1.0)
+    report = Report("A", "b", details="c/report.html")
+    report.bullets([reason.advice, "Another remark."])
+    report.bullets([reason.text])
+    report.judged(Verdict((reason,)), "It holds.")
+    text = report.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    main = text[text.index("<main>") : text.index("</main>")]
+    assert reason.text in text and reason.text not in unescape(main)
+    assert main.count("<li>") == 1 and '<a href="c/report.html">details</a>' in text
+
+
+def test_a_line_of_one_meaning_has_one_colour_in_all_charts() -> None:
+    from sysid_core.report.charts import ROLES
+
+    x = np.arange(3.0)
+    lines = {"difference": x, "predicted": x, "measured": x}
+    series = Figure.time_series(x, {"a": lines}, ylabel="")
+    curves = Figure.curves({"a": {name: (x, y) for name, y in lines.items()}})
+    for figure in (series, curves):
+        assert {t["name"]: t["colour"] for t in figure.data} == {n: ROLES[n] for n in lines}
 
 
 def test_no_peak_is_lost_when_lines_are_thinned() -> None:

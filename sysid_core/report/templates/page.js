@@ -170,7 +170,7 @@ class Panels {
     const inside = element("g", svg, { "clip-path": `url(#${clip})` });
     for (const m of p.marks) {
       const raw = v => (m.axis === "x" ? ax : ay).log ? Math.log10(v) : v, [a, b] = m.at.map(v => (m.axis === "x" ? px : py)(raw(v)));
-      if (b == null) element("path", inside, { d: m.axis === "x" ? `M${a},${y0}V${y1}` : `M${x0},${a}H${x1}`, stroke: m.colour, "stroke-width": 1.4, "stroke-dasharray": "6 4" });
+      if (b == null) element("path", inside, { d: m.axis === "x" ? `M${a},${y0}V${y1}` : `M${x0},${a}H${x1}`, stroke: this.colour(m), "stroke-width": 1.4, "stroke-dasharray": "6 4" });
       else element("rect", inside, { ...(m.axis === "x" ? { x: Math.min(a, b), y: y1, width: Math.abs(b - a), height: y0 - y1 } : { x: x0, y: Math.min(a, b), width: x1 - x0, height: Math.abs(b - a) }), fill: m.colour, opacity: 0.09 });
     }
     const below = {};
@@ -226,6 +226,7 @@ class Panels {
       const half = t.bars?.[i];
       if (half > 0 && t.upright) element("path", g, { d: `M${x},${Y(t.y[i] - half)}V${Y(t.y[i] + half)}`, stroke: colour, "stroke-width": 1.5 });
       else if (half > 0) element("path", g, { d: `M${Math.max(x0 - 9, X(t.x[i] - half))},${y}H${Math.min(x1 + 9, X(t.x[i] + half))}`, stroke: colour, "stroke-width": t.wide ? 9 : 1.6, opacity: t.wide ? 0.3 : 0.9 });
+      if (half > 0 && !t.upright) for (const [edge, end, inwards] of [[x0, X(t.x[i] - half), 1], [x1, X(t.x[i] + half), -1]]) if (inwards * (edge - end) > 1) element("path", g, { d: `M${edge},${y}l${7 * inwards},-4v8Z`, fill: colour, class: "beyond" });
       const named = typeof t.y[i] === "string", value = `${t.name} ${named ? t.y[i] + ": " + short(t.x[i]) : short(+t.y[i])}${half > 0 ? " ± " + short(half) : ""}`;
       element("title", this.mark(g, t, x, y), {}, [value, t.text?.[i]].filter(Boolean).join("\n"));
     });
@@ -338,7 +339,7 @@ class Space {
     Object.assign(this.canvas.style, { width: width + "px", height: height + "px" });
     const g = this.canvas.getContext("2d");
     g.scale(ratio, ratio);
-    const [c, s, ct, st] = [Math.cos(this.turn), Math.sin(this.turn), Math.cos(this.tilt), Math.sin(this.tilt)], k = this.near * 1.15 * Math.min(width, height * 1.25) / this.size;
+    const [c, s, ct, st] = [Math.cos(this.turn), Math.sin(this.turn), Math.cos(this.tilt), Math.sin(this.tilt)], k = this.near * this.fit(width - 90, height - 50, ct, Math.abs(st));
     const project = p => {
       const [x, y, z] = p.map((v, i) => v - this.centre[i]), u = -s * x + c * y, w = c * x + s * y;
       return [width / 2 + k * u, height / 2 - k * (ct * z - st * w), ct * w + st * z];
@@ -381,9 +382,15 @@ class Space {
     g.globalAlpha = 1;
     this.chart.layout.width = this.width;
   }
+  // Pixels per metre at which the box around everything fits, however it is turned.
+  fit(width, height, ct, st) {
+    const [dx, dy, dz] = this.low.map((v, k) => this.high[k] - v), flat = Math.hypot(dx, dy);
+    return Math.min(width / (flat || this.size), height / (st * flat + ct * dz || this.size));
+  }
   // A grid below everything, with lengths in metres.
   floor(g, project) {
-    const z = this.low[2], [tx, ty] = [0, 1].map(k => ticks(this.low[k], this.high[k], 5));
+    const z = this.low[2], end = k => project(this.low.map((v, i) => i === k ? this.high[i] : v)), start = project(this.low);
+    const [tx, ty, tz] = [0, 1, 2].map(k => ticks(this.low[k], this.high[k], Math.min(5, Math.hypot(end(k)[0] - start[0], end(k)[1] - start[1]) / 50)));
     g.strokeStyle = css("--line"); g.fillStyle = css("--soft"); g.font = "11px system-ui,sans-serif"; g.lineWidth = 1; g.globalAlpha = 1;
     const line = (a, b) => { const [p, q] = [project(a), project(b)]; g.beginPath(); g.moveTo(p[0], p[1]); g.lineTo(q[0], q[1]); g.stroke(); };
     const name = (p, text) => { const q = project(p); g.fillText(text, q[0] + 3, q[1] + 12); };
@@ -391,7 +398,7 @@ class Space {
     for (const [y, text] of ty) { line([this.low[0], y, z], [this.high[0], y, z]); name([Math.cos(this.turn) > 0 ? this.high[0] : this.low[0], y, z], `y ${text} m`); }
     const corner = [Math.cos(this.turn) > 0 ? this.low[0] : this.high[0], Math.sin(this.turn) > 0 ? this.low[1] : this.high[1]];
     line([...corner, z], [...corner, this.high[2]]);
-    for (const [h, text] of ticks(z, this.high[2], 4)) name([...corner, h], `z ${text}`);
+    for (const [h, text] of tz) name([...corner, h], `z ${text}`);
   }
 }
 const shade = (colour, light) => `rgb(${[1, 3, 5].map(i => Math.round(parseInt(colour.slice(i, i + 2), 16) * light))})`;
