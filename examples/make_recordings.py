@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from sysid_core.estimation.loaded_arm import with_load
+from sysid_core.estimation.loaded_arm import CarriedBody
 from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel
 from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
@@ -39,7 +39,7 @@ def main(paths: list[str]) -> None:
         if path == "-":  # this one stays as it is
             continue
         rng = np.random.default_rng(2027) if name == "gripper" else rng
-        robot_now = with_load(true, "tool0", GRIPPER) if name == "gripper" else true
+        robot_now = CarriedBody(true, "tool0", GRIPPER).robot if name == "gripper" else true
         plant = MujocoPlant(robot_now, friction=COULOMB, damping=VISCOUS, armature=ROTOR)
         trajectory = Trajectory.load(path)
         robot = SimulatedRobot(plant, trajectory.q[0], SensorNoise(effort=0.3), rng)

@@ -50,10 +50,10 @@ def require_bag(path: Path) -> None:
 def info(*, path: PathArgument, json_out: JsonPathOption = "") -> None:
     """List a bag's topics, message counts and rates, the messages of the logger in it, and its damage."""
     require_bag(path)
-    from sysid_core.signals.bags import open_bag
+    from sysid_core.signals.bags import StoredBag
 
     with errors.status("Reading"):
-        stored = open_bag(path)
+        stored = StoredBag.open(path)
     result = {
         "path": str(path),
         "files": [file.name for file in stored.files],
@@ -79,11 +79,11 @@ def recover(*, path: PathArgument, out: Path) -> None:
         out: Folder to create for the repaired bag.
     """
     require_bag(path)
-    from sysid_core.signals.bags import open_bag, recover_bag
+    from sysid_core.signals.bags import BagWriter, StoredBag
 
     with errors.status("Recovering"):
-        damaged = open_bag(path)
-        stored = recover_bag(path, out)
+        damaged = StoredBag.open(path)
+        stored = BagWriter.recover(path, out)
     for sentence in damaged.damage:
         console.print(sentence, style="yellow", soft_wrap=True)
     if damaged.damage:

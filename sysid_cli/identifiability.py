@@ -82,12 +82,12 @@ def identifiability(
 
 
 def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
-    from sysid_core.robot import Rotor, reference_robots, reference_rotors
+    from sysid_core.robot import Rotor, reference_robots
 
     if path is not None:
         return Rotor.load(path)
     if robot in reference_robots():
-        return reference_rotors(robot)
+        return Rotor.of_reference(robot)
     return tuple(
         rotor for rotor in Rotor.in_urdf(model.urdf_xml) if rotor.joint in model.joint_names
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from sysid_cli.app import remark
 from sysid_cli.init import OPEN, largest_position
-from sysid_core.servos import ServoColumns, match_joints, read_recordings
+from sysid_core.servos import ServoColumns, read_recordings
 from sysid_core.signals import read_any_table
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def describe(recording: Path, model: RobotModel) -> list[str]:
         SignalError: The recording cannot be read, or is that of another robot.
     """
     motions = read_recordings([recording])
-    matched = match_joints(motions[0], model)
+    matched = motions[0].matched(model)
     remark("recording:", _extent(motions), "green")
     remark("joints:", ", ".join(matched.joints), "green")
     for note in matched.notes:

@@ -43,11 +43,11 @@ def check(
     """
     import numpy as np
 
-    from sysid_core.identifiability import constrained_ranks
+    from sysid_core.identifiability import ConstrainedRanks
     from sysid_core.planning.closed_chain import AssemblyMap, motion_box
     from sysid_core.reasons import Outcome
     from sysid_core.report import loop_checks, loops_report, save_and_list
-    from sysid_core.robot.loops import assemble, load_closed_chain
+    from sysid_core.robot.loops import load_closed_chain
 
     chain = load_closed_chain(robot, urdf or None)
     rng = np.random.default_rng(seed)
@@ -56,8 +56,8 @@ def check(
         limits = AssemblyMap.of(chain, rng, samples)
         inside = AssemblyMap.of(chain, rng, samples, box=box)
         if not inside.assembled.any():
-            assemble(chain, inside.q[:, chain.actuated_columns])  # names a loop and a posture
-        ranks = constrained_ranks(chain, rng)
+            chain.assemble(inside.q[:, chain.actuated_columns])  # names a loop and a posture
+        ranks = ConstrainedRanks.of(chain, rng)
         save_and_list(loops_report(chain, limits, inside, box, ranks), html_path)
     checks = loop_checks(chain, limits, inside)
     numbers = _numbers(chain, limits, inside, box, ranks)

@@ -67,19 +67,19 @@ def simulate(
         folder: Folder of `sysid servos identify`.
         mjcf: MJCF file of `sysid servos export`, to be simulated in MuJoCo as well.
     """
-    from sysid_core.servos import load_servos, overall, replay, replay_in_mujoco
+    from sysid_core.servos import Replay, ServoMjcf, load_servos
 
     model = load_servos(folder)
-    replays = replay(model, files.read())
+    replays = Replay.all_of(model, files.read())
     errors_of = {
         "rms": [item.rms for item in replays],
         "command_rms": [item.command_rms for item in replays],
     }
     if mjcf is not None:
-        exported = replay_in_mujoco(mjcf, model, replays)
+        exported = ServoMjcf.replay(mjcf, model, replays)
         errors_of["mjcf_rms"] = [item.rms for item in exported]
     seconds = [item.recording.duration for item in replays]
-    whole = {kind: overall(of_motions, seconds) for kind, of_motions in errors_of.items()}
+    whole = {kind: Replay.overall(of_motions, seconds) for kind, of_motions in errors_of.items()}
     content = whole | {
         "motions": {
             item.recording.name: {
@@ -161,10 +161,14 @@ def _print_result(result: ServoIdentification) -> None:
 
 def _print_replays(joints: tuple[str, ...], replays: tuple[Replay, ...]) -> None:
 
-    from sysid_core.servos import overall
+    from sysid_core.servos import Replay
 
     def numbers(item: Replay) -> list[float]:
-        return [*item.rms, overall([item.rms], [1.0]), overall([item.command_rms], [1.0])]
+        return [
+            *item.rms,
+            Replay.overall([item.rms], [1.0]),
+            Replay.overall([item.command_rms], [1.0]),
+        ]
 
     print_rows(
         ("motion", *joints, "all", "position = target"),

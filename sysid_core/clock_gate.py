@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from sysid_core.errors import SignalError
-from sysid_core.kinds import Kind
+from sysid_core.settings import Kind
 
 AHEAD = 0.05  # [s]: NTP keeps machines within 0.01 s, a driver's stamp may be of its period's end
 BEHIND = 0.2  # [s]: a state of that age ends a motion (`stale_s` of the executor)

@@ -27,7 +27,7 @@ from sysid_core.reasons import Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.servos import load_servos
-from sysid_core.signals import ColumnMap, Recording, table_recording
+from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.signals.bags import read_bag
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.workflows import (
@@ -384,7 +384,7 @@ def _recordings(
         if isinstance(source, Recording):
             return source
         if columns is not None and _is_table(source):
-            return table_recording(source, columns)
+            return read_table(source, columns)
         return load_recording(Path(source), columns)
 
     return tuple(map(read, some))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from sysid_core.kinds import Kind
+from sysid_core.settings import Kind
 
 Report = Callable[[str, float], None]
 

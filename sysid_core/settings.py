@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of workflows (frozen dataclasses) as plain data, for result files, processes and
-options.
-"""
+"""Settings and kinds: plain data for result files, processes and options; members that are texts."""
 
 from __future__ import annotations
 
@@ -11,10 +9,39 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
+from typing_extensions import Self
+
 from sysid_core.errors import SysIdError
+
+
+class Kind(str, Enum):
+    """Enumeration whose members are texts."""
+
+    __str__ = str.__str__
+
+    @classmethod
+    def named(cls, text: str, of: str, error: type[SysIdError]) -> Self:
+        """Return the enum member with the given text.
+
+        Args:
+            text: A member or its value.
+            of: Subject of the error message, such as "the method".
+            error: Class of the error.
+
+        Raises:
+            SysIdError: There is no such member; the remedy lists them.
+        """
+        if text not in [member.value for member in cls]:
+            raise error(
+                f"{of} is '{text}', which is unknown.",
+                remedy=f"Choose one of: {', '.join(member.value for member in cls)}.",
+            )
+        return cls(text)
+
 
 Settings = TypeVar("Settings")
 

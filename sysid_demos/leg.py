@@ -10,18 +10,13 @@ import numpy as np
 from rich.console import Console
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
 from sysid_core.files import write_text
 from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.closed_chain import LoopExcitation, of_all_joints, plan_loop_excitation
 from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel
-from sysid_core.robot.loops import (
-    ClosedChain,
-    DrivenRobot,
-    chain_with_parameters,
-    load_closed_chain,
-)
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
 from sysid_core.signals.bags import read_bag
 from sysid_demos.parts import SET_POINTS, Check, demo, identification_graph, judge, show_rows
 from sysid_demos.tracking import learn_and_track, show_tracking
@@ -43,8 +38,8 @@ def show_torques(
     """
     friction = FrictionModel(DriveTrain.direct(nominal.actuated))
     equations = ArmEquations.build(DrivenRobot.of(nominal), [read_bag(bag)], friction, Processing())
-    equations = equations.with_delay(torque_delay(equations).seconds)
-    identified = chain_with_parameters(nominal, estimate.names, estimate.values)
+    equations = equations.with_delay(TorqueDelay.of(equations).seconds)
+    identified = nominal.with_parameters(estimate.names, estimate.values)
     errors = [torque_errors(equations, chain) for chain in (identified, nominal, truth)]
     rows: list[list[object]] = [[j, *(e[j].rms for e in errors)] for j in nominal.actuated]
     show_rows(

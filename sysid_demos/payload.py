@@ -18,7 +18,7 @@ from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core import workflows
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.files import write_yaml
 from sysid_core.planning import HeldBox, MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
@@ -102,7 +102,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     online.save(out / "live_estimate.yaml")
     offline = _weighed(console, out, bag, truth)
     session = PayloadSession(model, SENSOR_FRAME, OnlinePayload(shape))
-    replay_payload(bags.read_bag(bag), session)
+    session.replay(bags.read_bag(bag))
     replayed = session.online.estimate()
     return _judge(console, out, online, replayed, offline, truth, shape.size)
 

@@ -18,12 +18,12 @@ import pinocchio as pin
 from sysid_core.diagnosis import require_fit
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmEquations, Identification, full_parameters
+from sysid_core.estimation.arm import ArmEquations, Identification
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.files import hash_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording, interpolate_at
-from sysid_core.signals.bags import build_typestore, message_decoder, open_bag
+from sysid_core.signals.bags import StoredBag, build_typestore, message_decoder
 from sysid_core.signals.wrench import WRENCH_AXES, static_regressor
 from sysid_core.validation import Prediction
 from sysid_core.workflows import is_bag, load_recording
@@ -104,7 +104,8 @@ def temperature_of(path: Path, topic: str) -> float | None:
         return None
     decode = message_decoder(build_typestore({}), _TEMPERATURE)
     found = [
-        float(decode(message.data).temperature) for message in open_bag(path).messages([topic])
+        float(decode(message.data).temperature)
+        for message in StoredBag.open(path).messages([topic])
     ]
     finite = [value for value in found if np.isfinite(value)]
     return float(np.mean(finite)) if finite else None
@@ -221,7 +222,7 @@ def fit_recording(known: Identification, run: Recording) -> tuple[Identification
             remedy="Calibrate with --friction usual, geared or auto.",
         )
     estimate = LeastSquares("joint", fixed=fixed).fit(regression)
-    parameters = full_parameters(regression, estimate, fixed)
+    parameters = regression.full_parameters(estimate, fixed)
     return replace(known, estimate=estimate, parameters=parameters), estimate
 
 

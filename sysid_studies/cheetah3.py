@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.identifiability import numerical_rank
+from sysid_core.identifiability import NumericalRank
 from sysid_core.identifiability.rpna import (
     Identifiability,
     coupling_matrix,
@@ -244,7 +244,7 @@ def cheetah3_study() -> Cheetah3Study:
         ("floating torso", Y_whole, exact_whole),
         ("locked torso", Y_leg, exact_leg),
     ):
-        numerical = numerical_rank(Y)
+        numerical = NumericalRank.of(Y)
         ranks[name] = (Y.shape[1], numerical.rank, numerical.gap, exact.n_base_with_rotors or 0)
     return Cheetah3Study(
         errors={

@@ -9,18 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.identifiability import numerical_rank, random_states
+from sysid_core.identifiability import NumericalRank, random_states
 from sysid_core.identifiability.rpna import (
     Identifiability,
     combination_text,
     structural_identifiability,
 )
 from sysid_core.report import LEGEND, Report, identifiability_table
-from sysid_core.robot import (
-    load_robot,
-    reference_rotors,
-    rotor_regressor,
-)
+from sysid_core.robot import Rotor, load_robot
 from sysid_studies.table import StudyTable
 
 
@@ -209,7 +205,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
     answers: dict[str, tuple[Identifiability, Identifiability]] = {}
     for paper in PAPER_ROBOTS:
         model = load_robot(paper.robot, floating_base=paper.floating_base)
-        rotors = reference_rotors(paper.robot)
+        rotors = Rotor.of_reference(paper.robot)
         answer = structural_identifiability(model, rotors=rotors)
         weightless = structural_identifiability(model, gravity=(0, 0, 0), rotors=rotors)
         answers[paper.title] = answer, weightless
@@ -218,8 +214,8 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
         bodies, light = answer.bodies[first:], weightless.bodies[first:]
         q, v, a = random_states(model, 20 * model.n_bodies + 20, rng)
         Y = model.torque_regressor(q, v, a)
-        Y_m = np.concatenate([Y, rotor_regressor(model, rotors, q, v, a)], axis=2)
-        sampled, with_rotors = (numerical_rank(x.reshape(-1, x.shape[-1])).rank for x in (Y, Y_m))
+        Y_m = np.concatenate([Y, Rotor.regressor(model, rotors, q, v, a)], axis=2)
+        sampled, with_rotors = (NumericalRank.of(x.reshape(-1, x.shape[-1])).rank for x in (Y, Y_m))
 
         def add(
             quantity: str, here: object, there: object, rank: object = "", title: str = paper.title
@@ -247,7 +243,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
         if paper.robot == "puma560":
             q, v, a = random_states(model, 20 * model.n_bodies + 20, rng)
             Y0 = load_robot("puma560", gravity=(0, 0, 0)).torque_regressor(q, v, a).reshape(-1, 60)
-            add("base parameters without gravity", weightless.n_base, 34, numerical_rank(Y0).rank)
+            add("base parameters without gravity", weightless.n_base, 34, NumericalRank.of(Y0).rank)
         if paper.robot == "two-link-parallel":
             add(
                 "which",

@@ -28,8 +28,6 @@ from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxis
 from sysid_core.planning.transfer import minimum_jerk, straight_move
 from sysid_core.robot import loops
 from sysid_core.robot.inertia import consistency_margin, inertia_matrix_from_pi
-from sysid_core.robot.loops.actuation import actuation_map
-from sysid_core.robot.loops.constraints import loop_residual
 from sysid_core.signals.timing import quantisation
 
 CORE = Path(__file__).resolve().parent.parent / "sysid_core"
@@ -100,7 +98,7 @@ def motion() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @cache
 def leg_motion() -> loops.ConstrainedMotion:
     q_a = leg().actuated_home + 0.05 * np.random.default_rng(1).normal(size=(4, leg().n_actuated))
-    return loops.constrained_motion(leg(), q_a, 0.1 * q_a, 0.2 * q_a)
+    return leg().motion(q_a, 0.1 * q_a, 0.2 * q_a)
 
 
 def of_leg() -> Dims:
@@ -134,18 +132,18 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (robot.parameter_transform, lambda: (X,), dict),
     (robot.transform_pi, lambda: (X, BODIES), lambda: dict(BATCH)),
     (robot.pi_from_pseudo_inertia, lambda: (robot.pseudo_inertia_from_pi(BODIES),), lambda: dict(BATCH)),
-    (robot.gravity_of_mount, lambda: ((0.1, 0.2, 0.3),), dict),
+    (robot.RobotModel.gravity_of_mount, lambda: ((0.1, 0.2, 0.3),), dict),
     (robot.RobotModel.torque_regressor, lambda: (arm(), *motion()), of_arm),
     (robot.RobotModel.frame_motion_sensitivity, lambda: (arm(), "panda_hand", *motion()), of_arm),
-    (actuation_map, lambda: (leg(), leg_motion().q), of_leg),
-    (loops.actuated_inertia, lambda: (leg(),), of_leg),
-    (loops.assemble, lambda: (leg(), leg_motion().q[:, leg().actuated_columns]), of_leg),
-    (loops.constrained_torques, lambda: (leg(), leg_motion()), of_leg),
-    (loop_residual, lambda: (leg(), leg_motion().q), of_leg),
-    (loops.loop_jacobian, lambda: (leg(), leg_motion().q), of_leg),
-    (loops.passive_condition, lambda: (leg(), leg_motion().q), of_leg),
-    (loops.projected_drive_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
-    (loops.projected_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
+    (loops.ClosedChain.actuation_map, lambda: (leg(), leg_motion().q), of_leg),
+    (loops.ClosedChain.actuated_inertia, lambda: (leg(),), of_leg),
+    (loops.ClosedChain.assemble, lambda: (leg(), leg_motion().q[:, leg().actuated_columns]), of_leg),
+    (loops.ClosedChain.torques, lambda: (leg(), leg_motion()), of_leg),
+    (loops.ClosedChain.loop_residual, lambda: (leg(), leg_motion().q), of_leg),
+    (loops.ClosedChain.loop_jacobian, lambda: (leg(), leg_motion().q), of_leg),
+    (loops.ClosedChain.passive_condition, lambda: (leg(), leg_motion().q), of_leg),
+    (loops.ClosedChain.drive_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
+    (loops.ClosedChain.regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (identifiability.random_states, lambda: (arm(), 5, np.random.default_rng(0)), of_arm),
     (rpna.coupling_matrix, lambda: (arm(),), lambda: {**of_arm()}),
     (quantisation, lambda: (np.arange(12.0).reshape(6, 2),), lambda: {"n": 2}),
@@ -216,7 +214,7 @@ INSTANCES: list[Callable[[], object]] = [
     leg_motion,
     lambda: compress(regression_of_two()),
     lambda: arm().frame_motion("panda_hand", *motion()),
-    lambda: loops.closure_state(leg(), leg_motion().q, leg_motion().q[:, leg().actuated_columns]),
+    lambda: leg().closure_state(leg_motion().q, leg_motion().q[:, leg().actuated_columns]),
     lambda: rpna.structural_identifiability(arm()).base,
     lambda: leg().loops[0].a,
     lambda: leg().attachments[0][0],

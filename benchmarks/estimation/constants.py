@@ -18,7 +18,8 @@ import typer
 
 from sysid_core.estimation.arm import Processing, identify
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
-from sysid_core.robot import GEARED_ARM_TERMS, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot.friction import GEARED_ARM_TERMS
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import Prediction

@@ -29,8 +29,9 @@ from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import Array, RobotModel
-from sysid_core.signals import Recording, RotationFormat, WrenchColumns, read_wrench_table
+from sysid_core.signals import Recording, WrenchColumns
 from sysid_core.signals.wrench import WrenchAxes
+from sysid_core.signals.wrench_table import RotationFormat
 from sysid_fleet.batch import Engine
 from sysid_studies.bench.measure import score_deviations
 from sysid_studies.table import print_head, print_row
@@ -217,7 +218,7 @@ def table(load: KnownLoad) -> tuple[Recording, bool]:
         path = Path(folder) / "run.npz"
         stamps = {} if load.time is None else {"time": load.time}
         np.savez(path, pose=load.pose, wrench=load.wrench, **stamps)
-        return read_wrench_table(path, load.columns)
+        return load.columns.read(path)
 
 
 def weighed(load: KnownLoad) -> Weighing:

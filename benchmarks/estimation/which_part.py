@@ -32,11 +32,7 @@ from payload_real import axia80, guided, lara8, panda, printed, table, weighed
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload_live import (
-    held_data,
-    judge_part,
-    part_probabilities,
-)
+from sysid_core.estimation.payload_live import held_data, judge_part
 from sysid_core.estimation.payload_live.parts import KnownLoad, KnownLoads
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.reasons import Severity
@@ -195,7 +191,7 @@ def residual_of(run: Run) -> Array:
 
 def decided(moment: Moment) -> tuple[dict[str, str], str]:
     """Return the verdict for each expected load, and the most likely load."""
-    found = part_probabilities(moment.data, moment.loads, moment.tared)
+    found = moment.loads.probabilities(moment.data, moment.tared)
     names = {Severity.HELD: "OK", Severity.FAILURE: "NOK"}
     verdicts = {one: names.get(judge_part(found, one).severity, "open") for one in moment.expected}
     return verdicts, next(iter(found))

@@ -20,7 +20,7 @@ from rich.console import Console
 from robot_sysid.msg import FilteredJointState
 from sensor_msgs.msg import JointState
 
-from sysid_core.signals.bags import open_bag, read_bag
+from sysid_core.signals.bags import StoredBag, read_bag
 from sysid_nodes.bringup import below, demo_graph, live
 from sysid_nodes.client import LiveClient, own_domain
 from sysid_nodes.lifecycle import qos
@@ -71,7 +71,7 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> tuple[str, ...]:
     expected = round((stamps[-1] - stamps[0]) * 1e-9 * rate_hz) + 1
     return (
         f"{rate_hz:.0f} Hz",
-        f"{100 * cpu / span:.0f} % ({1e6 * cpu / open_bag(bag).count:.0f} µs a message)",
+        f"{100 * cpu / span:.0f} % ({1e6 * cpu / StoredBag.open(bag).count:.0f} µs a message)",
         f"{expected - len(stamps)} of {expected}",
         *(f"{np.percentile(late, p):.2f} ms" for p in (50, 90, 99)),
         load,

@@ -21,7 +21,6 @@ import typer
 from sysid_core.robot import load_robot
 from sysid_core.servos import (
     TERMS,
-    JointServo,
     ServoIdentification,
     ServoModel,
     ServoRecording,
@@ -29,6 +28,7 @@ from sysid_core.servos import (
     identify_servos,
     read_recordings,
 )
+from sysid_core.servos.model import JointServo
 from sysid_studies.bench.measure import score_deviations
 from sysid_studies.table import print_head, print_row
 

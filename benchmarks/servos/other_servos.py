@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sysid_core.errors import SysIdError
 from sysid_core.export import JointFields, mjcf_of
 from sysid_core.robot import RobotModel, hold_joints, load_robot
-from sysid_core.servos import ServoRecording, identify_servos, overall, replay
+from sysid_core.servos import Replay, ServoRecording, identify_servos
 from sysid_studies.table import print_head, print_row
 
 Array = NDArray[np.float64]
@@ -259,10 +259,10 @@ def main(
                 print_row(robot_name, name, "", "refused", err, "", "")
                 continue
             cpu = time.process_time() - start
-            (item,) = replay(result.model, [unseen])
+            (item,) = Replay.all_of(result.model, [unseen])
             said = ", ".join(map(in_words, result.findings))
             terms = ",".join(t.value for t in result.joints[0].servo.values)
-            ours, command = (1e3 * overall([x], [1.0]) for x in (item.rms, item.command_rms))
+            ours, command = (1e3 * Replay.overall([x], [1.0]) for x in (item.rms, item.command_rms))
             error = f"{ours:.1f} of {command:.1f} mrad"
             print_row(robot_name, name, error, result.outcome.value, said, terms, f"{cpu:.0f} s")
 

@@ -25,18 +25,16 @@ from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
     TERMS,
     JointServo,
+    Replay,
     ServoModel,
     ServoRecording,
     Term,
     identify_servos,
-    overall,
     read_recordings,
-    replay,
 )
 from sysid_core.servos.choose import joint_motions
 from sysid_core.servos.fit import solve_joint
 from sysid_core.servos.model import body_tree
-from sysid_core.servos.recording import match_joints
 from sysid_studies.table import print_head, print_row
 
 PENDULUM = """<robot name="pendulum"><link name="base"/><link name="bob">
@@ -56,7 +54,7 @@ BAM = {
 
 def bam(runs: Sequence[ServoRecording], robot: RobotModel, terms: Sequence[Term]) -> ServoModel:
     """Return a model with given terms, fitted to recordings from two initial values."""
-    matched = [match_joints(r, robot) for r in runs]
+    matched = [r.matched(robot) for r in runs]
     (motions,) = joint_motions(matched, body_tree(robot, robot.joint_names))
     usual = {term: TERMS[term].start for term in terms}
     starts = (usual, usual | {Term.COMPLIANCE: 0.2, Term.INVERSE_LIMIT: 0.5})
@@ -66,11 +64,11 @@ def bam(runs: Sequence[ServoRecording], robot: RobotModel, terms: Sequence[Term]
 
 def error(model: ServoModel, runs: Sequence[ServoRecording]) -> tuple[float, float]:
     """Root mean square errors of a model and of the command over recordings [rad]."""
-    items = replay(model, runs)
+    items = Replay.all_of(model, runs)
     seconds = [item.recording.duration for item in items]
     return (
-        overall([item.rms for item in items], seconds),
-        overall([item.command_rms for item in items], seconds),
+        Replay.overall([item.rms for item in items], seconds),
+        Replay.overall([item.command_rms for item in items], seconds),
     )
 
 

@@ -25,21 +25,17 @@ from sysid_core.robot import load_robot
 from sysid_core.servos import (
     JointServo,
     Replay,
+    ServoMjcf,
     ServoModel,
     ServoRecording,
     Term,
     identify_servos,
-    overall,
     read_recordings,
-    replay,
-    replay_in_mujoco,
-    servo_mjcf,
 )
 from sysid_core.servos.choose import BASE, joint_motions
 from sysid_core.servos.fit import solve_joint
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.model import TERMS, body_tree
-from sysid_core.servos.recording import match_joints
 from sysid_studies.table import print_head, print_row
 
 FOUR = ("chirp_sweep", "friction_gravity", "multisine", "step_response")
@@ -75,7 +71,7 @@ def surrounded(model: ServoModel) -> ServoModel:
 def errors(items: Sequence[Replay]) -> tuple[str, str]:
     """Return the error over all motions and that of the median motion, as two cells."""
     of = [item.rms[:5] for item in items]
-    every = overall(of, [item.recording.duration for item in items])
+    every = Replay.overall(of, [item.recording.duration for item in items])
     median = np.median(np.sqrt(np.mean(np.square(of), axis=1)))
     return f"{1e3 * every:.1f}", f"{1e3 * median:.1f}"
 
@@ -83,7 +79,7 @@ def errors(items: Sequence[Replay]) -> tuple[str, str]:
 def main(data: Path) -> None:
     """Print the errors by fitted motions, then by surroundings for the first of them."""
     path = data / "so101_sage" / "motions.npz"
-    motions = [match_joints(r, ROBOT) for r in read_recordings([path])]
+    motions = [r.matched(ROBOT) for r in read_recordings([path])]
     print_head(
         *("fitted", "others", "all", "median motion"),
         *("simplest servo, all", "median motion", "CPU [s]"),
@@ -101,14 +97,16 @@ def main(data: Path) -> None:
         start = time.process_time()
         models.append(identify_servos(fitted, ROBOT).model)
         cpu = time.process_time() - start
-        ours, theirs = (errors(replay(model, others)) for model in (models[-1], simplest(fitted)))
+        ours, theirs = (
+            errors(Replay.all_of(model, others)) for model in (models[-1], simplest(fitted))
+        )
         print_row(what, len(others), *ours, *theirs, f"{cpu:.0f}")
     print()
     print_head("others of the four motions", "share", "RMS", "with table and stop")
     others = [r for r in motions if r.name not in FOUR]
-    without, told = replay(models[0], others), replay(surrounded(models[0]), others)
+    without, told = Replay.all_of(models[0], others), Replay.all_of(surrounded(models[0]), others)
     seconds = [r.duration for r in others]
-    total = overall([item.rms[:5] for item in without], seconds) ** 2 * sum(seconds)
+    total = Replay.overall([item.rms[:5] for item in without], seconds) ** 2 * sum(seconds)
     free = [r.name for r in others if r.name not in (*STOPPED, *LEANING)]
     for what, group in (
         ("wrist roll at its stop", STOPPED),
@@ -118,19 +116,21 @@ def main(data: Path) -> None:
     ):
         which = [k for k, r in enumerate(others) if r.name in group]
         of = [seconds[k] for k in which]
-        e, beside = (overall([x[k].rms[:5] for k in which], of) for x in (without, told))
+        e, beside = (Replay.overall([x[k].rms[:5] for k in which], of) for x in (without, told))
         share = e**2 * sum(of) / total
         print_row(f"{len(which)}, {what}", f"{share:.0%}", f"{1e3 * e:.1f}", f"{1e3 * beside:.1f}")
     print()
     print_head("motion", "command to ours", "MuJoCo to ours", "ours to real", "MuJoCo to real")
     shown = [item for item in without if item.recording.name in free]
     with tempfile.TemporaryDirectory() as folder:
-        path = write_mjcf(Path(folder) / "arm.xml", servo_mjcf(models[0]).text)
-        simulated = replay_in_mujoco(path, models[0], shown)
+        path = write_mjcf(Path(folder) / "arm.xml", ServoMjcf.of(models[0]).text)
+        simulated = ServoMjcf.replay(path, models[0], shown)
     for ours, theirs in zip(shown, simulated, strict=True):
         apart = Replay(replace(ours.recording, q=ours.q), theirs.q)
         columns = (apart.command_rms, apart.rms, ours.rms, theirs.rms)
-        print_row(ours.recording.name, *(f"{1e3 * overall([x], [1.0]):.1f}" for x in columns))
+        print_row(
+            ours.recording.name, *(f"{1e3 * Replay.overall([x], [1.0]):.1f}" for x in columns)
+        )
 
 
 if __name__ == "__main__":

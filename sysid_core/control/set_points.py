@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array
+from sysid_core.settings import Kind
 
 
 class SetPointFault(Kind):

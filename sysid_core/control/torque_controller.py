@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from sysid_core.clock_gate import AHEAD
 from sysid_core.errors import SignalError
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array
-from sysid_core.robot.loops import ClosedChain, assemble, constrained_motion, constrained_torques
+from sysid_core.robot.loops import ClosedChain
+from sysid_core.settings import Kind
 
 _LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
 
@@ -247,7 +247,9 @@ class TorqueController:
         return np.asarray(out)
 
     def _feedback(self, error: Array, v_d: Array, v: Array, a_d: Array) -> Array:
-        """Acceleration `w^2 e + 2 w (v_d - v)` due to a position error, (n_a,), within the limits."""
+        """Acceleration `w^2 e + 2 w (v_d - v)` due to a position error, (n_a,), within the
+        limits.
+        """
         w, largest = self.bandwidth, self.feedback_limit
         speed = np.clip(v_d + 0.5 * w * error, -self._fastest, self._fastest)
         low, high = -largest - np.maximum(a_d, 0.0), largest - np.minimum(a_d, 0.0)
@@ -272,9 +274,8 @@ class TorqueController:
     def _learn(self, q_d: Array, v_d: Array, a_d: Array) -> None:
         """Store the torques along the reference, and the nominal inertia of its posture."""
         n = self.chain.n_actuated
-        self._posture = assemble(self.chain, q_d[None], self._posture)
-        motion = constrained_motion(
-            self.chain,
+        self._posture = self.chain.assemble(q_d[None], self._posture)
+        motion = self.chain.motion(
             np.tile(q_d, (n + 2, 1)),
             np.vstack([v_d, np.zeros((n + 1, n))]),
             np.vstack([a_d, np.zeros(n), np.eye(n)]),
@@ -282,10 +283,10 @@ class TorqueController:
             ordered=False,
         )
         reference = motion.rows(slice(0, 1))
-        self._torques = constrained_torques(self.chain, reference)[0]
+        self._torques = self.chain.torques(reference)[0]
         if self._former is not None:
-            self._former_torques = constrained_torques(self._former[1], reference)[0]
-        still = constrained_torques(self.nominal, motion.rows(slice(1, n + 2)))
+            self._former_torques = self._former[1].torques(reference)[0]
+        still = self.nominal.torques(motion.rows(slice(1, n + 2)))
         self._inertia = (still[1:] - still[0]).T + self.drive_inertia * np.eye(n)
 
     def _numbers(self, values: ArrayLike, what: str) -> Array:

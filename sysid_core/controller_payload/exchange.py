@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
 from sysid_core.errors import ModelError
-from sysid_core.kinds import Kind
 from sysid_core.reasons import Verdict
 from sysid_core.robot import Array, transform_pi
+from sysid_core.settings import Kind
 
 _G = 9.80665  # [m/s^2]
 _KGF_CM_S2 = 1e-2 * _G  # [kg m^2] in a kgf cm s^2
@@ -66,33 +66,33 @@ class ControllerSetting:
             "torque_sd": self.torque_sd,
         }
 
+    @staticmethod
+    def all_of(
+        pi: Array, covariance: Array, verdict: Verdict, X: ArrayLike
+    ) -> tuple[ControllerSetting, ...]:
+        """Return the settings for a payload with its uncertainty; none without a load or after a
+        failed verdict.
 
-def settings_of(
-    pi: Array, covariance: Array, verdict: Verdict, X: ArrayLike
-) -> tuple[ControllerSetting, ...]:
-    """Return the settings for a payload with its uncertainty; none without a load or after a failed
-    verdict.
-
-    Args:
-        pi: Inertial parameters in a frame fixed to the flange, shape (10,).
-        covariance: Covariance of the parameters, shape (10, 10).
-        verdict: Verdict on the payload.
-        X: Pose of that frame in the flange frame, shape (4, 4).
-    """
-    if not (pi[0] > 0 and verdict.ok):
-        return ()
-    moved = transform_pi(X, transform_pi(X, covariance).T)[1:4, 1:4]
-    sd = _G * float(np.sqrt(np.linalg.eigvalsh(moved)[-1]))
-    lines = controller_settings(ControllerPayload.from_pi(transform_pi(X, pi)))
-    return tuple(replace(line, torque_sd=sd) for line in lines)
+        Args:
+            pi: Inertial parameters in a frame fixed to the flange, shape (10,).
+            covariance: Covariance of the parameters, shape (10, 10).
+            verdict: Verdict on the payload.
+            X: Pose of that frame in the flange frame, shape (4, 4).
+        """
+        if not (pi[0] > 0 and verdict.ok):
+            return ()
+        moved = transform_pi(X, transform_pi(X, covariance).T)[1:4, 1:4]
+        sd = _G * float(np.sqrt(np.linalg.eigvalsh(moved)[-1]))
+        lines = controller_settings(ControllerPayload.from_pi(transform_pi(X, pi)))
+        return tuple(replace(line, torque_sd=sd) for line in lines)
 
 
 def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, ...]:
     """Convert a payload to the values that UR, Franka, xArm, KUKA, ABB and FANUC expect.
 
     KUKA (KRL `LOAD`) and ABB (RAPID `loaddata`) take the inertia about its principal axes, whose
-    orientation is given by the angles A, B, C about z, y, x, or by a quaternion. FANUC (screen MOTION
-    PAYLOAD SET) takes the moments about the axes of the flange, and no products of inertia.
+    orientation is given by the angles A, B, C about z, y, x, or by a quaternion. FANUC (screen
+    MOTION PAYLOAD SET) takes the moments about the axes of the flange, and no products of inertia.
 
     Args:
         payload: Payload on the flange, in the flange frame.

@@ -8,12 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Processing,
-    TorqueDelay,
-    torque_delay,
-)
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, Recording
 
@@ -44,7 +39,7 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
         if joints.effort_kind is EffortKind.MOTOR_CURRENT:
             part = _as_torques(part, model, equations)
             equations = ArmEquations.build(model, [part], friction, Processing())
-        lag = torque_delay(equations)
+        lag = TorqueDelay.of(equations)
     except SysIdError:
         return None
     return lag if lag.shows else None

@@ -19,8 +19,8 @@ from scipy.optimize import nnls
 
 from sysid_core.diagnosis.evidence import DENSITY, tool_masses
 from sysid_core.diagnosis.samples import LAGS, Samples
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array, RobotModel, is_physically_consistent, pseudo_inertia_from_pi
+from sysid_core.settings import Kind
 
 STEP = np.radians(30.0)
 _ANGLES = STEP * np.delete(np.arange(-5, 7), 5)  # all around, without zero

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded motion resampled at equal intervals, and the parameters that it excites, before any fit."""
+"""Recorded motion resampled at equal intervals, and the parameters that it excites, before any
+fit.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,6 @@ from sysid_core.estimation.arm import Processing
 from sysid_core.planning.design import Conditioning, Expectation, Unknowns
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 from sysid_core.signals import JointStream, in_order
-from sysid_core.signals.filters import in_pieces, smooth_motion
 
 _USUAL = Processing()  # rates and filters of a fit
 _MOST = 4_000  # samples: more show nothing new, and memory is bounded
@@ -50,8 +51,8 @@ class RecordedMotion:
         model.columns_from(joints.names)  # refuses another robot's recording
         motion = replace(in_order(joints)[0].ordered(model.joint_names), effort=None)
         parts = [
-            smooth_motion(span, _USUAL.rate_hz, _USUAL.low_pass)
-            for span in in_pieces(motion.split_at_gaps(_USUAL.max_gap_s), _USUAL.rate_hz)
+            _USUAL.low_pass.smooth(span, _USUAL.rate_hz)
+            for span in motion.pieces(_USUAL.max_gap_s, _USUAL.rate_hz)
             if len(span) > _USUAL.rate_hz
         ]
         nothing = np.empty((0, model.nv))

@@ -12,8 +12,8 @@ from scipy.interpolate import CubicSpline
 
 from sysid_core.diagnosis.fitness import LEAST_TRAVEL
 from sysid_core.errors import SignalError
-from sysid_core.estimation.arm import Processing, prepare
-from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, smooth_sign
+from sysid_core.estimation.arm import Processing
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.signals import Recording
 
 LEAST_ROWS = 30  # in motion, of a joint that is judged
@@ -68,7 +68,9 @@ class Samples:
         offset, shape (K, 4).
         """
         v = self.v[:, joint]
-        return np.column_stack([smooth_sign(v, self.slow), v, self.a[:, joint], np.ones(len(v))])
+        return np.column_stack(
+            [FrictionModel.smooth_sign(v, self.slow), v, self.a[:, joint], np.ones(len(v))]
+        )
 
     def scaled(self, length: float = 1.0, rate: float = 1.0) -> Samples:
         """Return a copy with scaled positions and time derivatives."""
@@ -141,7 +143,7 @@ def collect_samples(
     parts: list[tuple[Array, ...]] = []
     duration = 0.0
     for recording in recordings:
-        for span in prepare(model, recording, FrictionModel(drives), processing):
+        for span in processing.prepare(model, recording, FrictionModel(drives)):
             motion, rate = span.motion, span.rate_hz
             if motion.v is None or motion.a is None:
                 continue

@@ -15,7 +15,7 @@ from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.estimation.payload_live import MOTION_SEGMENTS, TARE_PREFIX, motion_window
+from sysid_core.estimation.payload_live import PayloadSession, motion_window
 from sysid_core.estimation.sequential import motion_segments
 from sysid_core.planning.design import Unknowns
 from sysid_core.reasons import Outcome, Reason, Verdict
@@ -136,8 +136,10 @@ class UseJudge:
         if hum is not None:
             verdict += (Reason.warning("wrench-hum", frequency_hz=hum.frequency_hz, text=hum.text),)
         if motion_window(self.recording) is None:
-            verdict += (Reason.failure("marks-missing", segments=tuple(MOTION_SEGMENTS)),)
-        if not any(label.startswith(TARE_PREFIX) for label in labels):
+            verdict += (
+                Reason.failure("marks-missing", segments=tuple(PayloadSession.MOTION_SEGMENTS)),
+            )
+        if not any(label.startswith(PayloadSession.TARE_PREFIX) for label in labels):
             verdict += (Reason.warning("tare-missing"),)
         motion = self._moved()
         if motion is None:

@@ -7,7 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.estimation.estimate import Estimate, ParameterVerdict, residual_statistics
-    from sysid_core.estimation.estimate_difference import EstimateDifference, measured_part
+    from sysid_core.estimation.estimate_difference import EstimateDifference
 
 __getattr__ = names_of(__name__, __file__)
 
@@ -15,6 +15,5 @@ __all__ = [
     "Estimate",
     "EstimateDifference",
     "ParameterVerdict",
-    "measured_part",
     "residual_statistics",
 ]

@@ -15,9 +15,9 @@ from pydantic import Field, model_validator
 from sysid_core.arrays import own_arrays
 from sysid_core.errors import EstimationError
 from sysid_core.files import AnyNumber, Count, FileKind, FileSchema, Flag, Name, Number, write_yaml
-from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array
+from sysid_core.settings import Kind
 
 SCHEMA = "robot_sysid/estimate/1"
 _FILE = FileKind(
@@ -235,6 +235,13 @@ class Estimate:
             warnings=tuple(map(_reason, file.warnings)),
             measured=measured,
         )
+
+    @property
+    def measured_part(self) -> Estimate:
+        """Estimate without the influence of the prior if it is stored; otherwise the estimate
+        itself.
+        """
+        return self if self.measured is None else self.measured
 
 
 def _reason(raw: Mapping[str, object]) -> Reason:

@@ -76,7 +76,7 @@ class EstimateDifference:
         Raises:
             EstimationError: The estimates have no parameter in common.
         """
-        a, b = measured_part(a), measured_part(b)
+        a, b = a.measured_part, b.measured_part
         both = [name for name in a.names if name in b.names]
         other = tuple(name for name in both if not _same_meaning(a, b, name))
         names = tuple(name for name in both if name not in other)
@@ -97,11 +97,6 @@ class EstimateDifference:
             np.linalg.matrix_rank(correlation, tol=1e-9 * max(1, len(known)), hermitian=True)
         )
         return cls(names, change, sd, other, float(scaled @ inverse @ scaled), rank)
-
-
-def measured_part(estimate: Estimate) -> Estimate:
-    """Estimate without the influence of the prior if it is stored; otherwise the estimate itself."""
-    return estimate if estimate.measured is None else estimate.measured
 
 
 def _same_meaning(a: Estimate, b: Estimate, name: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sysid_core.kinds import Kind
+from sysid_core.settings import Kind
 
 
 class FaultCode(Kind):

@@ -10,8 +10,8 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.execution.faults import Fault
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array
+from sysid_core.settings import Kind
 
 MAY_BE_ZERO = ("horizon", "stop_lead")
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
-from sysid_core.estimation.loaded_arm import with_load
+from sysid_core.estimation.loaded_arm import CarriedBody
 from sysid_core.export.files import (
     Loss,
     largest_differences,
@@ -22,8 +23,7 @@ from sysid_core.export.files import (
     write_target,
 )
 from sysid_core.export.judged import ExportedError, judge_export, judging_runs
-from sysid_core.export.projection import Projection, projections
-from sysid_core.export.targets import Target
+from sysid_core.export.projection import Projection, Target, projections
 from sysid_core.export.urdf import remarks_on
 from sysid_core.files import hash_of, move_whole, write_json
 from sysid_core.progress import Progress, Step, silent
@@ -31,8 +31,55 @@ from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, is_physically_co
 from sysid_core.signals import Recording
 
 PROOF = "proof.json"
-PROOF_SCHEMA = "robot_sysid/export_proof/1"
-STATES, SEED = 1000, 20261122
+
+
+class Proof:
+    """Proof of an export: torques at random states, errors, and hashes of the files.
+
+    Attributes:
+        SCHEMA: Schema of proof.json.
+        STATES: Number of random states at which torques are compared.
+        SEED: Seed of the random states.
+    """
+
+    SCHEMA: ClassVar[str] = "robot_sysid/export_proof/1"
+    STATES: ClassVar[int] = 1000
+    SEED: ClassVar[int] = 20261122
+
+    @staticmethod
+    def hashed(path: Path, base: Path) -> dict[str, str]:
+        """Return the path of a file relative to a folder, and its hash."""
+        return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}
+
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        folder: Path | None,
+        parameters: str,
+        exports: Sequence[Mapping[str, object]],
+        **more: object,
+    ) -> dict[str, object]:
+        """Return the contents of proof.json.
+
+        Args:
+            model: Exported robot.
+            folder: Folder of the result; None: a result in memory.
+            parameters: Name of the file in this folder that contains the identified parameters.
+            exports: Contents of the proof for each exported file.
+            **more: Further entries.
+        """
+        return {
+            "schema": cls.SCHEMA,
+            "robot": model.name,
+            "urdf_hash": model.urdf_hash,
+            "result": None if folder is None else str(folder.resolve()),
+            "model": None if folder is None else cls.hashed(folder / parameters, folder),
+            **more,
+            "states": cls.STATES,
+            "seed": cls.SEED,
+            "exports": list(exports),
+        }
 
 
 @dataclass(frozen=True)
@@ -73,7 +120,7 @@ class Carried:
                 f"{where} contains no physically possible payload.",
                 remedy="Give a result of `sysid payload` whose estimate is physically consistent.",
             )
-        return replace(robot, model=with_load(robot.model, self.frame, values))
+        return replace(robot, model=CarriedBody(robot.model, self.frame, values).robot)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +142,94 @@ class ArmResult:
     files: tuple[Mapping[str, str], ...]
     places: tuple[Path, ...]
     carried: Carried | None = None
+
+    def export(
+        self,
+        targets: Sequence[Target],
+        out: Path,
+        *,
+        folder: Path | None = None,
+        progress: Progress = silent,
+    ) -> tuple[ExportedTarget, ...]:
+        """Export an identified arm, with a proof of its accuracy.
+
+        Args:
+            targets: Formats to be written.
+            out: Folder of the exports and of proof.json.
+            folder: Folder of the result; None: a result in memory, which `sysid verify` cannot repeat.
+            progress: Function called with a description of each step.
+
+        Raises:
+            SysIdError: A format cannot represent the robot of the result.
+        """
+        model = self.identification.model
+        for target in targets:
+            require_target(target, model)
+        with _all_or_none(out) as hidden:
+            made, proofs = [], []
+            for target in targets:
+                progress(Step.WRITING)
+                robot = projections(self.identification, self.fitted, target).robot
+                written = write_target(
+                    target,
+                    robot if self.carried is None else self.carried.on(robot),
+                    hidden,
+                    places=self.places,
+                    remarks=remarks_on(self.identification),
+                    stays=out,
+                )
+                one = self.judge(target, written.files[0])
+                stays = out / one.file.relative_to(hidden)
+                made.append(replace(one, file=stays, losses=written.losses))
+                files = [Proof.hashed(path, hidden) for path in written.files]
+                proofs.append(made[-1].stated() | {"files": files})
+            carried = self.carried
+            more = {
+                "carried": None if carried is None else _told(carried),
+                "data": [dict(file) for file in self.files],
+            }
+            write_json(hidden / PROOF, Proof.of(model, folder, "parameters.yaml", proofs, **more))
+        return tuple(made)
+
+    def judge(
+        self,
+        target: Target,
+        file: Path,
+        states: int = Proof.STATES,
+        seed: int = Proof.SEED,
+    ) -> ExportedTarget:
+        """Compare an exported file with the model: torques, errors, and losses except those of meshes.
+
+        The recordings contain no torques of the carried load; these are therefore subtracted before the
+        errors are computed.
+
+        Args:
+            target: Format of the file.
+            file: File that other software loads.
+            states: Number of random states at which torques are compared.
+            seed: Seed of the random states.
+        """
+        in_terms = projections(self.identification, self.fitted, target)
+        robot = in_terms.robot
+        written = robot if self.carried is None else self.carried.on(robot)
+        reader = reader_of(target, file, written)
+        differences, torque = largest_differences(reader, written, states=states, seed=seed)
+        runs, predictions, held_out = judging_runs(self.identification, self.fitted, self.others)
+
+        def unloaded(q: Array, v: Array, a: Array) -> Array:
+            return reader.torques(q, v, a) - written.torques(q, v, a) + robot.torques(q, v, a)
+
+        error = judge_export(
+            self.identification,
+            target,
+            reader.torques if self.carried is None else unloaded,
+            runs,
+            predictions,
+            held_out=held_out,
+            projections=in_terms,
+        )
+        losses = losses_of(written.model, target, None)
+        return ExportedTarget(target, file, error, differences, target.tolerance(torque), losses)
 
 
 @dataclass(frozen=True)
@@ -171,134 +306,8 @@ def _all_or_none(out: Path) -> Iterator[Path]:
         raise
 
 
-def export_arm(
-    result: ArmResult,
-    targets: Sequence[Target],
-    out: Path,
-    *,
-    folder: Path | None = None,
-    progress: Progress = silent,
-) -> tuple[ExportedTarget, ...]:
-    """Export an identified arm, with a proof of its accuracy.
-
-    Args:
-        result: Identified robot with its recordings.
-        targets: Formats to be written.
-        out: Folder of the exports and of proof.json.
-        folder: Folder of the result; None: a result in memory, which `sysid verify` cannot repeat.
-        progress: Function called with a description of each step.
-
-    Raises:
-        SysIdError: A format cannot represent the robot of the result.
-    """
-    model = result.identification.model
-    for target in targets:
-        require_target(target, model)
-    with _all_or_none(out) as hidden:
-        made, proofs = [], []
-        for target in targets:
-            progress(Step.WRITING)
-            robot = projections(result.identification, result.fitted, target).robot
-            written = write_target(
-                target,
-                robot if result.carried is None else result.carried.on(robot),
-                hidden,
-                places=result.places,
-                remarks=remarks_on(result.identification),
-                stays=out,
-            )
-            one = judge_file(result, target, written.files[0])
-            stays = out / one.file.relative_to(hidden)
-            made.append(replace(one, file=stays, losses=written.losses))
-            files = [hashed(path, hidden) for path in written.files]
-            proofs.append(made[-1].stated() | {"files": files})
-        carried = result.carried
-        more = {
-            "carried": None if carried is None else _told(carried),
-            "data": [dict(file) for file in result.files],
-        }
-        write_json(hidden / PROOF, proof_of(model, folder, "parameters.yaml", proofs, **more))
-    return tuple(made)
-
-
-def proof_of(
-    model: RobotModel,
-    folder: Path | None,
-    parameters: str,
-    exports: Sequence[Mapping[str, object]],
-    **more: object,
-) -> dict[str, object]:
-    """Return the contents of proof.json.
-
-    Args:
-        model: Exported robot.
-        folder: Folder of the result; None: a result in memory.
-        parameters: Name of the file in this folder that contains the identified parameters.
-        exports: Contents of the proof for each exported file.
-        **more: Further entries.
-    """
-    return {
-        "schema": PROOF_SCHEMA,
-        "robot": model.name,
-        "urdf_hash": model.urdf_hash,
-        "result": None if folder is None else str(folder.resolve()),
-        "model": None if folder is None else hashed(folder / parameters, folder),
-        **more,
-        "states": STATES,
-        "seed": SEED,
-        "exports": list(exports),
-    }
-
-
 def _told(carried: Carried) -> dict[str, str]:
     if carried.folder is None:
         return {"frame": carried.frame}
-    file = hashed(carried.folder / "estimate.yaml", carried.folder)
+    file = Proof.hashed(carried.folder / "estimate.yaml", carried.folder)
     return {**file, "folder": str(carried.folder.resolve()), "frame": carried.frame}
-
-
-def judge_file(
-    result: ArmResult,
-    target: Target,
-    file: Path,
-    states: int = STATES,
-    seed: int = SEED,
-) -> ExportedTarget:
-    """Compare an exported file with the model: torques, errors, and losses except those of meshes.
-
-    The recordings contain no torques of the carried load; these are therefore subtracted before the
-    errors are computed.
-
-    Args:
-        result: Identified robot with its recordings.
-        target: Format of the file.
-        file: File that other software loads.
-        states: Number of random states at which torques are compared.
-        seed: Seed of the random states.
-    """
-    in_terms = projections(result.identification, result.fitted, target)
-    robot = in_terms.robot
-    written = robot if result.carried is None else result.carried.on(robot)
-    reader = reader_of(target, file, written)
-    differences, torque = largest_differences(reader, written, states=states, seed=seed)
-    runs, predictions, held_out = judging_runs(result.identification, result.fitted, result.others)
-
-    def unloaded(q: Array, v: Array, a: Array) -> Array:
-        return reader.torques(q, v, a) - written.torques(q, v, a) + robot.torques(q, v, a)
-
-    error = judge_export(
-        result.identification,
-        target,
-        reader.torques if result.carried is None else unloaded,
-        runs,
-        predictions,
-        held_out=held_out,
-        projections=in_terms,
-    )
-    losses = losses_of(written.model, target, None)
-    return ExportedTarget(target, file, error, differences, target.tolerance(torque), losses)
-
-
-def hashed(path: Path, base: Path) -> dict[str, str]:
-    """Return the path of a file relative to a folder, and its hash."""
-    return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}

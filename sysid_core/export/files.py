@@ -14,22 +14,20 @@ import numpy as np
 
 from sysid_core.errors import ModelError
 from sysid_core.export.c_code import c_prefix, write_c
-from sysid_core.export.c_reader import CReader, c_compiler
 from sysid_core.export.geometry import MeshFolder, has_other_shapes
 from sysid_core.export.joint_fields import chain_fields, joint_fields
 from sysid_core.export.mjcf import MESH_FORMATS, mjcf_of, write_mjcf
-from sysid_core.export.mjcf_reader import ChainReader, MjcfReader
-from sysid_core.export.projection import Projection
+from sysid_core.export.projection import Projection, Target
+from sysid_core.export.readers import ChainReader, CReader, MjcfReader, c_compiler
 from sysid_core.export.ros2_control import controllers_of, without
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
-from sysid_core.export.targets import Target
 from sysid_core.export.tree import link_elements, require_single_joints
 from sysid_core.export.urdf import UrdfReader, urdf_of, with_meshes
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_text, write_yaml
-from sysid_core.kinds import Kind
 from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel, mimic_joints
 from sysid_core.robot.loops import DrivenRobot
+from sysid_core.settings import Kind
 
 _ENDINGS = {
     Target.URDF: "urdf",

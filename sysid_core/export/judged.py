@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Identification, predicted_efforts
+from sysid_core.estimation.arm import Identification
 from sysid_core.export.geometry import MeshFolder
-from sysid_core.export.projection import Projections, projections
-from sysid_core.export.targets import Target
+from sysid_core.export.projection import Projections, Target, projections
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of, with_meshes
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array, DriveTrain, is_physically_consistent
@@ -165,7 +164,7 @@ def judge_export(
     plain = DriveTrain(drives.joint_names, drives.gains)  # the models have their own springs
     rigid, made = identification.model, []
     for run, own in zip(runs, predictions, strict=True):
-        efforts = predicted_efforts(rigid, run, identification.processing, plain, models)
+        efforts = identification.processing.predicted_efforts(rigid, run, plain, models)
         made.append([replace(own, predicted=one, nominal=None) for one in efforts])
     exported = [of_run[0] for of_run in made]
     read, meant, whole, *others = (
@@ -248,36 +247,37 @@ class Description:
         """
         return with_meshes(self.xml, MeshFolder(folder, places, ()).name_of_original)
 
+    @classmethod
+    def of(
+        cls,
+        identification: Identification,
+        fitted: Sequence[Recording],
+        others: Sequence[Recording] = (),
+    ) -> Description | None:
+        """Write the identified robot as a URDF; None if the robot has no URDF, or if simulators would
+        refuse the identified bodies.
 
-def describe(
-    identification: Identification,
-    fitted: Sequence[Recording],
-    others: Sequence[Recording] = (),
-) -> Description | None:
-    """Write the identified robot as a URDF; None if the robot has no URDF, or if simulators would
-    refuse the identified bodies.
-
-    Args:
-        identification: Identified robot.
-        fitted: Runs of the fit, over which friction is projected.
-        others: Runs that were not fitted; robot and file are compared on those in motion, if any.
-    """
-    model = identification.model
-    if isinstance(model, DrivenRobot):  # a URDF has no loops
-        return None
-    if not (model.urdf_xml and np.all(is_physically_consistent(identification.pi))):
-        return None
-    in_terms = projections(identification, fitted, Target.URDF)
-    xml = urdf_of(in_terms.robot, remarks_on(identification))
-    reader = UrdfReader(xml, model.joint_names, model.gravity)
-    judged, predictions, held_out = judging_runs(identification, fitted, others)
-    error = judge_export(
-        identification,
-        Target.URDF,
-        reader.torques,
-        judged,
-        predictions,
-        held_out=held_out,
-        projections=in_terms,
-    )
-    return Description(xml, error)
+        Args:
+            identification: Identified robot.
+            fitted: Runs of the fit, over which friction is projected.
+            others: Runs that were not fitted; robot and file are compared on those in motion, if any.
+        """
+        model = identification.model
+        if isinstance(model, DrivenRobot):  # a URDF has no loops
+            return None
+        if not (model.urdf_xml and np.all(is_physically_consistent(identification.pi))):
+            return None
+        in_terms = projections(identification, fitted, Target.URDF)
+        xml = urdf_of(in_terms.robot, remarks_on(identification))
+        reader = UrdfReader(xml, model.joint_names, model.gravity)
+        judged, predictions, held_out = judging_runs(identification, fitted, others)
+        error = judge_export(
+            identification,
+            Target.URDF,
+            reader.torques,
+            judged,
+            predictions,
+            held_out=held_out,
+            projections=in_terms,
+        )
+        return cls(xml, error)

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from sysid_core.errors import ModelError
-from sysid_core.estimation.arm import Identification, filled, prepare
-from sysid_core.export.targets import Target
+from sysid_core.estimation.arm import Identification, filled
 from sysid_core.robot import (
     Array,
     DriveTrain,
@@ -30,7 +29,64 @@ from sysid_core.robot import (
     SpringLaw,
 )
 from sysid_core.robot.loops import DrivenRobot
+from sysid_core.settings import Kind
 from sysid_core.signals import Recording
+
+
+class Target(Kind):
+    """File format of an export; its value is the name on the command line."""
+
+    URDF = "urdf"
+    MJCF = "mjcf"  # MuJoCo
+    SDF = "sdf"  # Gazebo, Drake
+    USD = "usd"  # Isaac Sim and Isaac Lab
+    C = "c"  # a controller of one's own
+    ROS2_CONTROL = "ros2_control"  # C, and parameters of this package's controllers on it
+
+    @property
+    def terms(self) -> tuple[FrictionTerm, ...]:
+        """Friction terms that the format supports; only C supports torque ripple and terms with
+        memory.
+        """
+        return _TERMS[self]
+
+    @property
+    def holds_all(self) -> bool:
+        """True if the format supports every term, including springs and couplings."""
+        return self in _WHOLE
+
+    @property
+    def holds_springs(self) -> bool:
+        """True if the format supports one linear spring per joint."""
+        return self in (*_WHOLE, Target.MJCF)
+
+    def tolerance(self, torque: float) -> float:
+        """Return the largest torque difference between the file and the identified model that is
+        attributed to rounding [N m].
+
+        The relative tolerance is 1e-9 for numbers in double precision, and 1e-5 for USD, whose
+        numbers have single precision. For torques above 100 N m the tolerance grows in proportion,
+        because rounding is relative.
+
+        Args:
+            torque: Largest compared torque [N m].
+        """
+        return (1e-5 if self is Target.USD else 1e-9) * max(1.0, torque / 100.0)
+
+
+_DRY_AND_VISCOUS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
+_WITH_ARMATURE = (*_DRY_AND_VISCOUS, FrictionTerm.INERTIA)
+_WHOLE = (Target.C, Target.ROS2_CONTROL)
+_TERMS = {
+    Target.URDF: _DRY_AND_VISCOUS,  # <dynamics friction damping>
+    # frictionloss, damping, armature; the offset is the motor's bias
+    Target.MJCF: (*_WITH_ARMATURE, FrictionTerm.OFFSET),
+    Target.SDF: _DRY_AND_VISCOUS,  # <dynamics><friction><damping>
+    Target.USD: _WITH_ARMATURE,  # physxJointAxis: friction efforts, viscous coefficient, armature
+    Target.C: tuple(FrictionTerm),
+    Target.ROS2_CONTROL: tuple(FrictionTerm),
+}
+
 
 # Huber's width in standard deviations: 95 % of the efficiency of least squares under normal errors.
 HUBER = 1.345
@@ -152,7 +208,9 @@ def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
 
 
 def _linear_springs(drives: DriveTrain) -> list[Spring]:
-    """Joint springs as linear springs with unknown parameters; axes with several springs get none."""
+    """Joint springs as linear springs with unknown parameters; axes with several springs get
+    none.
+    """
     axes = [spring.axis for spring in drives.springs]
     return [
         Spring(spring.axis, anchors=spring.anchors, zero=spring.zero, identified=True)
@@ -177,7 +235,7 @@ def _motions(identification: Identification, recordings: Sequence[Recording]) ->
     model = identification.model.with_pi(identification.pi)
     out = []
     for recording in recordings:
-        for span in prepare(model, recording, identification.friction, identification.processing):
+        for span in identification.processing.prepare(model, recording, identification.friction):
             q, v, a = (filled(x) for x in (span.motion.q, span.motion.v, span.motion.a))
             effort = filled(span.motion.effort) * identification.friction.drives.gains
             effort -= model.passive_torques(q, v, a)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.robot import Array, RobotModel
-from sysid_core.robot.loops import ClosedChain, DrivenRobot, try_assemble
+from sysid_core.robot.loops import ClosedChain, DrivenRobot
 
 _WORDS = {
     "m": "mass",
@@ -109,6 +109,45 @@ class BaseParameters:
         """Return True if the i-th base parameter is a single parameter instead of a combination."""
         return len(self.combination(i)) == 1
 
+    @classmethod
+    def sampled(
+        cls, Y: ArrayLike, names: tuple[str, ...], tolerance: float = 1e-9
+    ) -> BaseParameters:
+        r"""Return the base parameters of a regressor by rank-revealing QR; parameters of earlier
+        columns are preferred.
+
+        Args:
+            Y: Stacked regressor, shape (rows, p).
+            names: Names of the p columns.
+            tolerance: Relative tolerance of the rank, after scaling the columns [-].
+        """
+        Y = np.asarray(Y, dtype=float)
+        scale = _column_scale(Y)
+        R_all: Array = np.asarray(np.linalg.qr(Y / scale, mode="r"))
+        rank = NumericalRank.of(R_all, tolerance).rank
+        # Greedy from the left: a column is independent when it leaves the span of those before it.
+        Q = np.empty((R_all.shape[0], 0))
+        independent: list[int] = []
+        for j in range(Y.shape[1]):
+            column = R_all[:, j]
+            rest = column - Q @ (Q.T @ column)
+            rest -= Q @ (Q.T @ rest)
+            norm = np.linalg.norm(rest)
+            if norm > max(tolerance, 1e-8) and len(independent) < rank:
+                independent.append(j)
+                Q = np.column_stack([Q, rest / norm])
+        if len(independent) < rank:  # nearly dependent columns: let pivoting decide
+            _, _, pivots = scipy.linalg.qr(R_all, mode="economic", pivoting=True)
+            independent = sorted(int(j) for j in pivots[:rank])
+        regrouping, *_ = np.linalg.lstsq(R_all[:, independent], R_all, rcond=None)
+        # Undo the column scaling: Y = Y_b R with R in the parameters' own units.
+        with np.errstate(invalid="ignore"):
+            finite = np.where(np.isfinite(scale), scale, 0.0)
+        regrouping = regrouping * finite[None, :] / finite[independent][:, None]
+        regrouping[:, independent] = np.eye(len(independent))
+        regrouping[np.abs(regrouping) < 1e-10] = 0.0
+        return cls(tuple(names), tuple(independent), regrouping, False, tolerance)
+
 
 @dataclass(frozen=True, eq=False)
 class NumericalRank:
@@ -119,65 +158,26 @@ class NumericalRank:
     gap: float
     singular_values: Array
 
+    @classmethod
+    def of(cls, Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
+        """Return the numerical rank of a regressor (rows, p) after scaling its columns, relative to
+        the largest singular value.
+
+        Examples:
+            >>> NumericalRank.of(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])).rank
+            1
+        """
+        Y = np.asarray(Y, dtype=float)
+        s = np.linalg.svd(np.linalg.qr(Y / _column_scale(Y), mode="r"), compute_uv=False)
+        rank = int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0 else 0
+        below = s[rank] if rank < len(s) else 0.0
+        gap = float(s[rank - 1] / below) if rank and below > 0 else float("inf")
+        return cls(rank, tolerance, gap, s)
+
 
 def _column_scale(Y: Array) -> Array:
     scale = np.linalg.norm(Y, axis=0)
     return np.where(scale > 1e-12 * max(scale.max(initial=0.0), 1e-300), scale, np.inf)
-
-
-def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
-    """Return the numerical rank of a regressor (rows, p) after scaling its columns, relative to the
-    largest singular value.
-
-    Examples:
-        >>> numerical_rank(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])).rank
-        1
-    """
-    Y = np.asarray(Y, dtype=float)
-    s = np.linalg.svd(np.linalg.qr(Y / _column_scale(Y), mode="r"), compute_uv=False)
-    rank = int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0 else 0
-    below = s[rank] if rank < len(s) else 0.0
-    gap = float(s[rank - 1] / below) if rank and below > 0 else float("inf")
-    return NumericalRank(rank, tolerance, gap, s)
-
-
-def sampled_base_parameters(
-    Y: ArrayLike, names: tuple[str, ...], tolerance: float = 1e-9
-) -> BaseParameters:
-    r"""Return the base parameters of a regressor by rank-revealing QR; parameters of earlier
-    columns are preferred.
-
-    Args:
-        Y: Stacked regressor, shape (rows, p).
-        names: Names of the p columns.
-        tolerance: Relative tolerance of the rank, after scaling the columns [-].
-    """
-    Y = np.asarray(Y, dtype=float)
-    scale = _column_scale(Y)
-    R_all: Array = np.asarray(np.linalg.qr(Y / scale, mode="r"))
-    rank = numerical_rank(R_all, tolerance).rank
-    # Greedy from the left: a column is independent when it leaves the span of those before it.
-    Q = np.empty((R_all.shape[0], 0))
-    independent: list[int] = []
-    for j in range(Y.shape[1]):
-        column = R_all[:, j]
-        rest = column - Q @ (Q.T @ column)
-        rest -= Q @ (Q.T @ rest)
-        norm = np.linalg.norm(rest)
-        if norm > max(tolerance, 1e-8) and len(independent) < rank:
-            independent.append(j)
-            Q = np.column_stack([Q, rest / norm])
-    if len(independent) < rank:  # nearly dependent columns: let pivoting decide
-        _, _, pivots = scipy.linalg.qr(R_all, mode="economic", pivoting=True)
-        independent = sorted(int(j) for j in pivots[:rank])
-    regrouping, *_ = np.linalg.lstsq(R_all[:, independent], R_all, rcond=None)
-    # Undo the column scaling: Y = Y_b R with R in the parameters' own units.
-    with np.errstate(invalid="ignore"):
-        finite = np.where(np.isfinite(scale), scale, 0.0)
-    regrouping = regrouping * finite[None, :] / finite[independent][:, None]
-    regrouping[:, independent] = np.eye(len(independent))
-    regrouping[np.abs(regrouping) < 1e-10] = 0.0
-    return BaseParameters(tuple(names), tuple(independent), regrouping, False, tolerance)
 
 
 def random_states(
@@ -215,7 +215,7 @@ def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator
             q_a = chain.box.positions(rng.uniform(-1.0, 1.0, shape))
         else:
             q_a = rng.uniform(lower, upper, shape)
-        found = try_assemble(chain, q_a)
+        found = chain.try_assemble(q_a)
         postures.append(found.q[found.assembled])
         if sum(map(len, postures)) >= n_samples:
             return np.concatenate(postures)[:n_samples]

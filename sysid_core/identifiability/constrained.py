@@ -7,19 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.identifiability.base_parameters import (
-    NumericalRank,
-    numerical_rank,
-    random_postures,
-    random_states,
-)
+from sysid_core.identifiability.base_parameters import NumericalRank, random_postures, random_states
 from sysid_core.identifiability.rpna import with_exact_angles
-from sysid_core.robot.loops import (
-    ClosedChain,
-    DrivenRobot,
-    constrained_motion,
-    projected_regressor,
-)
+from sysid_core.robot.loops import ClosedChain, DrivenRobot
 
 STATES = 150  # random ones, several times the unknowns of a leg
 TOLERANCE = 1e-8  # relative to the largest singular value of the column-scaled matrix
@@ -44,37 +34,37 @@ class ConstrainedRanks:
     with_all_joints: NumericalRank
     n_inertial: int
 
+    @classmethod
+    def of(cls, chain: ClosedChain, rng: np.random.Generator) -> ConstrainedRanks:
+        """Return the ranks at random postures with closed loops, with random velocities and
+        accelerations.
 
-def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> ConstrainedRanks:
-    """Return the ranks at random postures with closed loops, with random velocities and
-    accelerations.
+        Rounded angles in the URDF are replaced by the exact ones.
 
-    Rounded angles in the URDF are replaced by the exact ones.
+        Args:
+            chain: Closed chain.
+            rng: Random number generator for the states.
 
-    Args:
-        chain: Closed chain.
-        rng: Random number generator for the states.
-
-    Raises:
-        IdentifiabilityError: Hardly any posture closes the loops.
-    """
-    model = with_exact_angles(DrivenRobot.of(chain))[0]
-    assert isinstance(model, DrivenRobot)
-    chain = model.chain
-    q = random_postures(chain, STATES, rng)
-    q_a = q[:, chain.actuated_columns]
-    v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
-    motion = constrained_motion(chain, q_a, v_a, a_a, q=q)
-    W = projected_regressor(chain, motion, chain.model.joint_names)
-    W = W.reshape(-1, W.shape[2])
-    split = 10 * chain.model.n_bodies
-    own = [chain.model.joint_names.index(name) for name in chain.actuated]
-    drives = [split + 4 * i + k for i in own for k in range(4)]
-    Y = chain.model.torque_regressor(*random_states(chain.model, STATES, rng))
-    return ConstrainedRanks(
-        open_tree=numerical_rank(Y.reshape(-1, split), TOLERANCE),
-        inertial=numerical_rank(W[:, :split], TOLERANCE),
-        with_drives=numerical_rank(W[:, [*range(split), *drives]], TOLERANCE),
-        with_all_joints=numerical_rank(W, TOLERANCE),
-        n_inertial=split,
-    )
+        Raises:
+            IdentifiabilityError: Hardly any posture closes the loops.
+        """
+        model = with_exact_angles(DrivenRobot.of(chain))[0]
+        assert isinstance(model, DrivenRobot)
+        chain = model.chain
+        q = random_postures(chain, STATES, rng)
+        q_a = q[:, chain.actuated_columns]
+        v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
+        motion = chain.motion(q_a, v_a, a_a, q=q)
+        W = chain.regressor(motion, chain.model.joint_names)
+        W = W.reshape(-1, W.shape[2])
+        split = 10 * chain.model.n_bodies
+        own = [chain.model.joint_names.index(name) for name in chain.actuated]
+        drives = [split + 4 * i + k for i in own for k in range(4)]
+        Y = chain.model.torque_regressor(*random_states(chain.model, STATES, rng))
+        return cls(
+            open_tree=NumericalRank.of(Y.reshape(-1, split), TOLERANCE),
+            inertial=NumericalRank.of(W[:, :split], TOLERANCE),
+            with_drives=NumericalRank.of(W[:, [*range(split), *drives]], TOLERANCE),
+            with_all_joints=NumericalRank.of(W, TOLERANCE),
+            n_inertial=split,
+        )

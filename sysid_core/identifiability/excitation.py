@@ -82,7 +82,9 @@ class Excitation:
 
     @property
     def condition_number(self) -> float:
-        """Ratio of the strongest to the weakest excitation; infinite if a direction is not excited."""
+        """Ratio of the strongest to the weakest excitation; infinite if a direction is not
+        excited.
+        """
         shown = self.ratios[-1] > len(self.names) * np.finfo(float).eps
         return float(1.0 / self.ratios[-1]) if shown else float("inf")
 
@@ -158,55 +160,58 @@ class Excitation:
             f" {missing} (gap {self.gap:.1e})"
         )
 
+    @classmethod
+    def measured(
+        cls,
+        structure: Identifiability | BaseParameters,
+        Y: ArrayLike,
+        reference: Array | None = None,
+        *,
+        tolerance: float | None = None,
+    ) -> Excitation:
+        """Return the excitation of a robot's base parameters by data.
 
-def measure_excitation(
-    structure: Identifiability | BaseParameters,
-    Y: ArrayLike,
-    reference: Array | None = None,
-    *,
-    tolerance: float | None = None,
-) -> Excitation:
-    """Return the excitation of a robot's base parameters by data.
+        Args:
+            structure: Structural identifiability of the robot (its `practical` result, without
+                effects of rounded angles, is used), or its b base parameters among p.
+            Y: Regressor of all parameters for the data, or its triangular factor, shape (rows, p)
+                or (K, n, p); columns of rotors last.
+            reference: Regressor of a vigorous motion, or its triangular factor, shape (s, p); None:
+                the columns of Y are scaled to unit length instead.
+            tolerance: Smallest ratio of an excited direction; None: `EXCITED` with a reference,
+                1e-9 without.
 
-    Args:
-        structure: Structural identifiability of the robot (its `practical` result, without effects
-            of rounded angles, is used), or its b base parameters among p.
-        Y: Regressor of all parameters for the data, or its triangular factor, shape (rows, p) or
-            (K, n, p); columns of rotors last.
-        reference: Regressor of a vigorous motion, or its triangular factor, shape (s, p); None: the
-            columns of Y are scaled to unit length instead.
-        tolerance: Smallest ratio of an excited direction; None: `EXCITED` with a reference, 1e-9
-            without.
-
-    Raises:
-        IdentifiabilityError: Y has a wrong number of columns, is empty or not finite.
-    """
-    base = structure.practical.base if isinstance(structure, Identifiability) else structure
-    if tolerance is None:
-        tolerance = _ROUNDED if reference is None else EXCITED
-    R = _triangular(base, np.asarray(Y, dtype=float))
-    if reference is None:
-        lengths = np.linalg.norm(R, axis=0)
-        shown = lengths > tolerance * lengths.max(initial=0.0)
-        T = np.diag(1.0 / np.where(shown, lengths, 1.0))
-        X = np.where(shown, R, 0.0) @ T
-        sizes = np.where(shown, lengths, 1.0)
-    else:
-        R_S = _triangular(base, reference)
-        X = scipy.linalg.solve_triangular(R_S, R.T, trans="T").T
-        sizes = np.linalg.norm(R_S, axis=0)
-    _, s, V_T = np.linalg.svd(X)
-    largest = max(float(s[0]), 1e-300)
-    if reference is None:
-        shares, alone = V_T.T, np.linalg.norm(X, axis=0) / largest
-    else:
-        shares = scipy.linalg.solve_triangular(R_S, V_T.T) * sizes[:, None]
-        alone = np.linalg.norm(R, axis=0) / sizes / largest
-    return Excitation(base.base_names, s / largest, shares, alone, sizes, R, tolerance)
+        Raises:
+            IdentifiabilityError: Y has a wrong number of columns, is empty or not finite.
+        """
+        base = structure.practical.base if isinstance(structure, Identifiability) else structure
+        if tolerance is None:
+            tolerance = _ROUNDED if reference is None else EXCITED
+        R = _triangular(base, np.asarray(Y, dtype=float))
+        if reference is None:
+            lengths = np.linalg.norm(R, axis=0)
+            shown = lengths > tolerance * lengths.max(initial=0.0)
+            T = np.diag(1.0 / np.where(shown, lengths, 1.0))
+            X = np.where(shown, R, 0.0) @ T
+            sizes = np.where(shown, lengths, 1.0)
+        else:
+            R_S = _triangular(base, reference)
+            X = scipy.linalg.solve_triangular(R_S, R.T, trans="T").T
+            sizes = np.linalg.norm(R_S, axis=0)
+        _, s, V_T = np.linalg.svd(X)
+        largest = max(float(s[0]), 1e-300)
+        if reference is None:
+            shares, alone = V_T.T, np.linalg.norm(X, axis=0) / largest
+        else:
+            shares = scipy.linalg.solve_triangular(R_S, V_T.T) * sizes[:, None]
+            alone = np.linalg.norm(R, axis=0) / sizes / largest
+        return cls(base.base_names, s / largest, shares, alone, sizes, R, tolerance)
 
 
 def condition_number(R: Array) -> float:
-    """Return the condition number of a column-scaled matrix (m, p); infinite if a column is zero."""
+    """Return the condition number of a column-scaled matrix (m, p); infinite if a column is
+    zero.
+    """
     scale = np.linalg.norm(R, axis=0)
     if np.any(scale == 0.0):
         return float("inf")

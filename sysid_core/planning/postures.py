@@ -15,8 +15,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.planning.design import Expectation, Unknowns
 from sysid_core.planning.design.excitation_problem import all_in_contact
 from sysid_core.planning.motion_check import MotionChecker
-from sysid_core.planning.ties import best_first
-from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.trajectory import Trajectory, best_first
 from sysid_core.planning.transfer import MotionBuilder, plan_transfer
 from sysid_core.planning.violations import MotionCheck
 from sysid_core.robot import Array

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import ExcitationError
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array
+from sysid_core.settings import Kind
 
 
 class LimitKind(Kind):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sysid_core.kinds import Kind
 from sysid_core.reasons.texts import TEXTS, sentence
+from sysid_core.settings import Kind
 
 Plain = str | int | float | bool | None | tuple["Plain", ...]
 

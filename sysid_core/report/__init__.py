@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.report.arm_charts import prediction_chart
+    from sysid_core.report.arm_charts import export_section, export_table, prediction_chart
     from sysid_core.report.charts import COLOURS, Figure, thinned
-    from sysid_core.report.exports import export_section, export_table
     from sysid_core.report.html import Report, cell_text, with_deviation
     from sysid_core.report.identifiability import (
         LEGEND,

@@ -6,17 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_core.identifiability import ConstrainedRanks
-from sysid_core.planning.closed_chain import AssemblyMap, coupled_drives
+from sysid_core.planning.closed_chain import AssemblyMap
 from sysid_core.reasons import Outcome
 from sysid_core.report.charts import COLOURS, ROLES, SCALES, Figure
 from sysid_core.report.html import Report
-from sysid_core.robot.loops import (
-    ClosedChain,
-    MotionBox,
-    loop_jacobian,
-    passive_condition,
-    try_assemble,
-)
+from sysid_core.robot.loops import ClosedChain, MotionBox
 
 _GRID = 41  # postures along each side of a map
 _RANGE, _JOINTS = COLOURS[1], (COLOURS[0], *COLOURS[2:])
@@ -187,7 +181,7 @@ def _panels(chain: ClosedChain) -> tuple[list[tuple[str, ...]], list[str]]:
     """Pairs of driven joints that share a loop, each with a map, and those that move one alone, each
     with curves.
     """
-    pairs = [tuple(group) for group in coupled_drives(chain) if len(group) == 2]
+    pairs = [tuple(group) for group in chain.coupled_drives if len(group) == 2]
     paired = {name for group in pairs for name in group}
     return pairs, [n for n in chain.actuated if n not in paired and _moves_loops(chain, n)]
 
@@ -203,7 +197,7 @@ def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
         _draw_map(figure, k, chain, box, (pair[0], pair[1]))
     for k, name in enumerate(alone, len(pairs)):
         x = _range(chain, name)
-        found = try_assemble(chain, _at_home(chain, {name: x}))
+        found = chain.try_assemble(_at_home(chain, {name: x}))
         q = np.where(found.assembled[:, None], found.q, np.nan)
         for i, (joint, j) in enumerate(zip(chain.passive, chain.passive_columns, strict=True)):
             if np.nanmax(q[:, j]) - np.nanmin(q[:, j]) > 1e-6:
@@ -221,10 +215,10 @@ def _draw_map(
     """
     x, y = (_range(chain, name) for name in pair)
     X, Y = np.meshgrid(x, y)
-    found = try_assemble(chain, _at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))
+    found = chain.try_assemble(_at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))
     lower, upper = chain.model.position_limits
     within = np.all((found.q >= lower - 1e-9) & (found.q <= upper + 1e-9), axis=1)
-    condition = np.log10(passive_condition(chain, found.q))
+    condition = np.log10(chain.passive_condition(found.q))
     condition[~found.assembled] = np.nan
     z, scale = condition.reshape(X.shape), SCALES["viridis"][::-1]
     figure.add(panel, "heat", x, y, z=z, scale=scale, title="condition number of J_u (log10)")
@@ -246,7 +240,7 @@ def _outline(chain: ClosedChain, box: MotionBox, pair: tuple[str, ...]) -> np.nd
 
 
 def _moves_loops(chain: ClosedChain, joint: str) -> bool:
-    J = loop_jacobian(chain, try_assemble(chain, _at_home(chain, {})).q)[0]
+    J = chain.loop_jacobian(chain.try_assemble(_at_home(chain, {})).q)[0]
     return bool(np.any(np.abs(J[:, chain.model.joint_names.index(joint)]) > 1e-9))
 
 

@@ -13,7 +13,7 @@ from sysid_core.reasons import Outcome
 from sysid_core.report.charts import COLOURS, GREY, ROLES, SCALES, Figure, bars
 from sysid_core.report.html import Report
 from sysid_core.report.space import cell_traces, moving_robot, points, skeleton
-from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
+from sysid_core.robot.loops import ClosedChain
 
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
 
@@ -58,8 +58,8 @@ def effort_figure(
     names, torque = model.joint_names, model.inverse_dynamics(q, v, a) / checker.limits.effort
     if chain is not None:
         k, names = chain.actuated_columns, chain.actuated
-        motion = constrained_motion(chain, q[:, k], v[:, k], a[:, k], q=q)
-        torque = constrained_torques(chain, motion) / chain.torque_limits
+        motion = chain.motion(q[:, k], v[:, k], a[:, k], q=q)
+        torque = chain.torques(motion) / chain.torque_limits
     for j, name in enumerate(names):
         figure.line(0, time, torque[:, j], name, COLOURS[j % len(COLOURS)])
     figure.line(1, time, checker.tcp_speed(q, v), "TCP", GREY)

@@ -17,7 +17,6 @@ from sysid_core.estimation.payload import (
     PayloadSummary,
     PointMassDiscretization,
 )
-from sysid_core.estimation.payload_live import object_size
 from sysid_core.reasons import Verdict
 from sysid_core.report.charts import Figure, strong_correlations
 from sysid_core.report.html import Report, names_of, with_deviation
@@ -263,7 +262,7 @@ def _other_methods(
         " an ideal sensor: with a real one, their standard deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")
-    size = object_size(PayloadSummary.of(estimate)) if shape is None else shape.size
+    size = PayloadSummary.of(estimate).box_lengths if shape is None else shape.size
     rows = []
     for other in (estimate, *others):
         p = PayloadSummary.of(other) if other.values[0] > 0 else None

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import SignalError, SysIdError
-from sysid_core.estimation import Estimate, EstimateDifference, measured_part
+from sysid_core.estimation import Estimate, EstimateDifference
 from sysid_core.files import FileKind, FileSchema
 from sysid_core.report.charts import COLOURS, Figure
 from sysid_core.report.html import MARKS, Report, cell_text, with_deviation
@@ -239,7 +239,7 @@ def compare_runs(
 def _parameter_lines(a: SavedRun, b: SavedRun, found: EstimateDifference) -> list[str]:
     """Parameters in the order of their difference z, one per line."""
     tables = [
-        {name: (x, s, unit) for name, x, s, unit, _ in measured_part(run.estimate).rows()}
+        {name: (x, s, unit) for name, x, s, unit, _ in run.estimate.measured_part.rows()}
         for run in (a, b)
     ]
     z = found.z
@@ -298,7 +298,7 @@ def _verdict_rows(runs: Sequence[SavedRun]) -> Iterator[list[object]]:
 def _parameter_rows(
     runs: Sequence[SavedRun], found: Sequence[EstimateDifference]
 ) -> Iterator[list[object]]:
-    estimates = [measured_part(run.estimate) for run in runs]
+    estimates = [run.estimate.measured_part for run in runs]
     tables = [{name: (x, s, unit) for name, x, s, unit, _ in e.rows()} for e in estimates]
     zs = [dict(zip(d.names, d.z.tolist(), strict=True)) for d in found]
     for name in dict.fromkeys(name for table in tables for name in table):

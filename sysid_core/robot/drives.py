@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 
 from sysid_core.arrays import own_arrays
 from sysid_core.errors import ModelError
-from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
+from sysid_core.settings import Kind
 
 WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
 

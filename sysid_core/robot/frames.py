@@ -9,7 +9,7 @@ is at rest they do not show to which of its links a frame is fixed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
@@ -20,10 +20,8 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 
 _UNIT = 1e-2  # how far a rotation's quaternion may be from length 1
-POSE_FRAME = "sensor"
 _TRIES = 300  # turns of the axes that are tried
 _FLAT = np.deg2rad(50.0)  # middle angles up to here are far from the singularity
-POSE_JOINTS = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
 
 
 @dataclass(frozen=True)
@@ -80,51 +78,67 @@ class StaticTransform:
         return pin.SE3(pin.Quaternion(rotation), np.array(self.translation))
 
 
-def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple[str, ...], Array]:
-    """Return the URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint
-    positions for given poses of that frame.
+@dataclass(frozen=True, eq=False)
+class PoseRobot:
+    """Gantry with a spherical wrist that carries a frame, with joint positions for poses of that
+    frame.
 
-    The axes of the wrist are oriented such that its singularity is far from all poses, if this is
-    possible.
-
-    Args:
-        position: Position of the frame in a fixed base whose z axis points up, shape (K, 3) [m].
-        rotation: Orientation of the frame in that base, shape (K, 3, 3).
-
-    Returns:
-        URDF, joint names (6,), positions (K, 6) [m, rad].
-
-    Raises:
-        ModelError: The arrays have inconsistent shapes, or are not rotations.
+    Attributes:
+        urdf: URDF of the robot.
+        q: Positions of the joints, shape (K, 6) [m, rad].
     """
-    p, matrices = np.asarray(position, dtype=float), np.asarray(rotation, dtype=float)
-    if p.ndim != 2 or p.shape[1:] != (3,) or matrices.shape != (len(p), 3, 3) or not len(p):
-        raise ModelError(
-            f"Poses have positions {p.shape} and rotations {matrices.shape}.",
-            remedy="Give positions (K, 3) and rotation matrices (K, 3, 3).",
-        )
-    R = scipy.spatial.transform.Rotation.from_matrix(matrices)
-    rng = np.random.default_rng(0)
-    best: (
-        tuple[float, scipy.spatial.transform.Rotation, scipy.spatial.transform.Rotation, Array]
-        | None
-    ) = None
-    for k in range(_TRIES):
-        turns = (
-            scipy.spatial.transform.Rotation.random(2, random_state=rng)
-            if k
-            else scipy.spatial.transform.Rotation.identity(2)
-        )
-        before, after = turns[0], turns[1]
-        angles = (before.inv() * R * after.inv()).as_euler("ZYX")
-        worst = float(np.abs(angles[:, 1]).max())
-        if best is None or worst < best[0]:
-            best = worst, before, after, angles
-        if best[0] < _FLAT:
-            break
-    assert best is not None
-    _, before, after, angles = best
-    return _urdf(before, after), POSE_JOINTS, np.hstack([p, np.unwrap(angles, axis=0)])
+
+    FRAME: ClassVar[str] = "sensor"
+    JOINTS: ClassVar[tuple[str, ...]] = (
+        "slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x",
+    )  # fmt: skip
+
+    urdf: str
+    q: Array
+
+    @classmethod
+    def of(cls, position: ArrayLike, rotation: ArrayLike) -> PoseRobot:
+        """Return the robot whose frame has given poses.
+
+        The axes of the wrist are oriented such that its singularity is far from all poses, if this
+        is possible.
+
+        Args:
+            position: Position of the frame in a fixed base whose z axis points up, shape (K, 3)
+                [m].
+            rotation: Orientation of the frame in that base, shape (K, 3, 3).
+
+        Raises:
+            ModelError: The arrays have inconsistent shapes, or are not rotations.
+        """
+        p, matrices = np.asarray(position, dtype=float), np.asarray(rotation, dtype=float)
+        if p.ndim != 2 or p.shape[1:] != (3,) or matrices.shape != (len(p), 3, 3) or not len(p):
+            raise ModelError(
+                f"Poses have positions {p.shape} and rotations {matrices.shape}.",
+                remedy="Give positions (K, 3) and rotation matrices (K, 3, 3).",
+            )
+        R = scipy.spatial.transform.Rotation.from_matrix(matrices)
+        rng = np.random.default_rng(0)
+        best: (
+            tuple[float, scipy.spatial.transform.Rotation, scipy.spatial.transform.Rotation, Array]
+            | None
+        ) = None
+        for k in range(_TRIES):
+            turns = (
+                scipy.spatial.transform.Rotation.random(2, random_state=rng)
+                if k
+                else scipy.spatial.transform.Rotation.identity(2)
+            )
+            before, after = turns[0], turns[1]
+            angles = (before.inv() * R * after.inv()).as_euler("ZYX")
+            worst = float(np.abs(angles[:, 1]).max())
+            if best is None or worst < best[0]:
+                best = worst, before, after, angles
+            if best[0] < _FLAT:
+                break
+        assert best is not None
+        _, before, after, angles = best
+        return cls(_urdf(before, after), np.hstack([p, np.unwrap(angles, axis=0)]))
 
 
 def _urdf(before: scipy.spatial.transform.Rotation, after: scipy.spatial.transform.Rotation) -> str:
@@ -143,11 +157,11 @@ def _urdf(before: scipy.spatial.transform.Rotation, after: scipy.spatial.transfo
         return '<origin rpy="{:.15g} {:.15g} {:.15g}"/>'.format(*values)
 
     wide = '<limit lower="-1e4" upper="1e4" velocity="1e3" effort="1e6"/>'
-    for index, name in enumerate(POSE_JOINTS):
+    for index, name in enumerate(PoseRobot.JOINTS):
         if index == 3:
             add("wrist", "fixed", turned(before))
         axis = np.eye(3, dtype=int)["xyz".index(name[-1])]
         kind = "prismatic" if index < 3 else "revolute"
         add(name, kind, '<axis xyz="{} {} {}"/>'.format(*axis) + wide)
-    add(POSE_FRAME, "fixed", turned(after))
+    add(PoseRobot.FRAME, "fixed", turned(after))
     return "".join([*parts, "</robot>"])

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError, ModelError
-from sysid_core.kinds import Kind
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring
 from sysid_core.robot.inertia import Array
-from sysid_core.settings import words
+from sysid_core.settings import Kind, words
 
 
 class FrictionTerm(Kind):
@@ -193,8 +192,8 @@ class FrictionModel:
         breakaway_width: Motion after a reversal over which breakaway friction decreases [rad].
 
     Raises:
-        ModelError: A term is named twice, an axis is unknown, a width or velocity is not positive, or
-            numbers of waves per turn are missing.
+        ModelError: A term is named twice, an axis is unknown, a width or velocity is not positive,
+            or numbers of waves per turn are missing.
 
     References:
         Swevers, Verdonck, De Schutter 2007 (friction in the regressor of a robot).
@@ -378,7 +377,7 @@ class FrictionModel:
         self, term: FrictionTerm, i: int, q: Array, v: Array, a: Array, load: Array | None
     ) -> Sequence[Array]:
         """Functions of the term at one axis, each of shape (K,)."""
-        sign = smooth_sign(v, self.coulomb_velocity)
+        sign = FrictionModel.smooth_sign(v, self.coulomb_velocity)
         if term is FrictionTerm.COULOMB:
             return (sign,)
         if term is FrictionTerm.VISCOUS:
@@ -415,7 +414,7 @@ class FrictionModel:
         """Return the derivatives with respect to velocity of the terms that depend smoothly on it,
         each (K, n).
         """
-        sign = smooth_sign(v, self.coulomb_velocity)
+        sign = FrictionModel.smooth_sign(v, self.coulomb_velocity)
         sharp = (1.0 - sign**2) / self.coulomb_velocity
         bell = np.exp(-((v / self.stribeck_velocity) ** 2))
         return {
@@ -425,27 +424,27 @@ class FrictionModel:
             FrictionTerm.STRIBECK: bell * (sharp - 2.0 * v * sign / self.stribeck_velocity**2),
         }
 
+    @staticmethod
+    def smooth_sign(v: Array, width: float) -> Array:
+        """Smooth sign of the velocity within [-1, 1], of the shape of v, with a transition of
+        `width` [rad/s]; the exact sign if `width` is 0.
+        """
+        return np.tanh(v / width) if width > 0.0 else np.sign(v)
 
-def smooth_sign(v: Array, width: float) -> Array:
-    """Smooth sign of the velocity within [-1, 1], of the shape of v, with a transition of `width`
-    [rad/s]; the exact sign if `width` is 0.
-    """
-    return np.tanh(v / width) if width > 0.0 else np.sign(v)
+    @staticmethod
+    def usual_torques(parameters: Array, v: Array, a: Array) -> Array:
+        """Return the usual friction torque of all joints, `F_c sign(v) + F_v v + I_a a + beta`.
 
+        Args:
+            parameters: Parameters `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).
+            v: Joint velocities, shape (K, n) [rad/s].
+            a: Joint accelerations, shape (K, n) [rad/s^2].
 
-def usual_friction(parameters: Array, v: Array, a: Array) -> Array:
-    """Return the usual friction torque of all joints, `F_c sign(v) + F_v v + I_a a + beta`.
-
-    Args:
-        parameters: Parameters `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).
-        v: Joint velocities, shape (K, n) [rad/s].
-        a: Joint accelerations, shape (K, n) [rad/s^2].
-
-    Returns:
-        Friction torques, shape (K, n) [N m].
-    """
-    F_c, F_v, I_a, beta = np.moveaxis(parameters, -1, 0)
-    return np.asarray(F_c * smooth_sign(v, 0.0) + F_v * v + I_a * a + beta)
+        Returns:
+            Friction torques, shape (K, n) [N m].
+        """
+        F_c, F_v, I_a, beta = np.moveaxis(parameters, -1, 0)
+        return np.asarray(F_c * FrictionModel.smooth_sign(v, 0.0) + F_v * v + I_a * a + beta)
 
 
 def play(q: ArrayLike, width: float) -> Array:

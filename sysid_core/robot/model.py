@@ -30,28 +30,6 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 
 
-def gravity_of_mount(rpy: ArrayLike) -> Array:
-    r"""Return the gravity in the frame of a base that is rotated relative to the world, `g_B =
-    R_WB^T g_W`.
-
-    Args:
-        rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
-
-    Returns:
-        Gravity vector in the base frame, shape (3,) [m/s^2].
-
-    Raises:
-        ModelError: The angles are not three finite numbers.
-    """
-    rpy = np.asarray(rpy, dtype=float)
-    if rpy.shape != (3,) or not np.all(np.isfinite(rpy)):
-        raise ModelError(
-            f"A mount is three angles, roll, pitch and yaw [rad], not {rpy.tolist()}.",
-            remedy="Examples: 3.14159,0,0 for a base on the ceiling; 0,1.5708,0 for a base on a wall.",
-        )
-    return np.asarray(pin.rpy.rpyToMatrix(*rpy).T @ np.array(STANDARD_GRAVITY))
-
-
 def _fix_frame(tree: pin.Model, name: str, parent: int, pose: pin.SE3) -> None:
     """Add a frame to pinocchio's model, fixed to another frame that is given by its index."""
     base = tree.frames[parent]
@@ -113,12 +91,13 @@ class FrameMotion:
 
 @dataclass(frozen=True, eq=False)
 class RobotModel:
-    """Tree of rigid bodies, built by `from_urdf`. Joint arrays are in the order of `joint_names`; links
-    on fixed joints belong to the moving body that carries them.
+    """Tree of rigid bodies, built by `from_urdf`. Joint arrays are in the order of `joint_names`;
+    links on fixed joints belong to the moving body that carries them.
 
     Attributes:
         name: Name of the robot.
-        pin_model: Pinocchio model. Do not change it; `with_pi` returns a robot with other parameters.
+        pin_model: Pinocchio model. Do not change it; `with_pi` returns a robot with other
+            parameters.
         urdf_hash: SHA-256 of the canonical XML of the URDF (first 16 hex digits), or "" without a
             URDF.
         urdf_xml: Text of the URDF.
@@ -256,7 +235,9 @@ class RobotModel:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Names of the 10 parameters of every body, such as `link3.mx`, in the order of the regressor."""
+        """Names of the 10 parameters of every body, such as `link3.mx`, in the order of the
+        regressor.
+        """
         return tuple(f"{body}.{name}" for body in self.body_names for name in INERTIAL_NAMES)
 
     @property
@@ -517,7 +498,7 @@ class RobotModel:
             return self.with_gravity(numbers(gravity, (3,), "--gravity", ModelError))
         if len(mount):
             rpy = numbers(mount, (3,), "--mount", ModelError) if isinstance(mount, str) else mount
-            return self.with_gravity(gravity_of_mount(rpy))
+            return self.with_gravity(RobotModel.gravity_of_mount(rpy))
         return self if otherwise is None else self.with_gravity(otherwise)
 
     def with_frame(self, name: str, parent: str, pose: ArrayLike = (0.0,) * 6) -> RobotModel:
@@ -570,8 +551,8 @@ class RobotModel:
         return replace(self, pin_model=tree)
 
     def fixed_pose(self, frame_a: str, frame_b: str) -> Array:
-        """Return the pose X_AB of frame B in frame A; both frames must be fixed to the same link; shape
-        (4, 4).
+        """Return the pose X_AB of frame B in frame A; both frames must be fixed to the same link;
+        shape (4, 4).
 
         Raises:
             ModelError: A joint lies between them.
@@ -652,7 +633,8 @@ class RobotModel:
     def frame_motion_sensitivity(
         self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
     ) -> Array:
-        r"""Return the derivatives of `frame_motion` with respect to q, v and a of each of the n joints.
+        r"""Return the derivatives of `frame_motion` with respect to q, v and a of each of the n
+        joints.
 
         Args:
             frame: Name of the frame F.
@@ -690,3 +672,25 @@ class RobotModel:
         out[:, 3:6, :, 0], out[:, 3:6, :, 1] = v_dq[:, 3:], a_da[:, 3:]
         out[:, 6:, :, 0], out[:, 6:, :, 1], out[:, 6:, :, 2] = a_dq[:, 3:], a_dv[:, 3:], a_da[:, 3:]
         return out
+
+    @staticmethod
+    def gravity_of_mount(rpy: ArrayLike) -> Array:
+        r"""Return the gravity in the frame of a base that is rotated relative to the world, `g_B =
+        R_WB^T g_W`.
+
+        Args:
+            rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
+
+        Returns:
+            Gravity vector in the base frame, shape (3,) [m/s^2].
+
+        Raises:
+            ModelError: The angles are not three finite numbers.
+        """
+        rpy = np.asarray(rpy, dtype=float)
+        if rpy.shape != (3,) or not np.all(np.isfinite(rpy)):
+            raise ModelError(
+                f"A mount is three angles, roll, pitch and yaw [rad], not {rpy.tolist()}.",
+                remedy="Examples: 3.14159,0,0 for a base on the ceiling; 0,1.5708,0 for a base on a wall.",
+            )
+        return np.asarray(pin.rpy.rpyToMatrix(*rpy).T @ np.array(STANDARD_GRAVITY))

@@ -17,6 +17,7 @@ from sysid_core.files import ONLY_KNOWN_KEYS, FileKind, FileSchema, Name, Number
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import RobotModel
 
+_REFERENCE = Path(__file__).parent / "reference_robots"
 _FILE = FileKind(
     "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
 )
@@ -80,11 +81,18 @@ class Rotor:
         return _FILE.read_schema(path, _RotorsFile).rotors
 
     @staticmethod
+    def of_reference(name: str) -> tuple[Rotor, ...]:
+        """Return the rotors of a reference robot; empty if none are known."""
+        path = _REFERENCE / f"{name}_rotors.yaml"
+        return Rotor.load(path) if path.is_file() else ()
+
+    @staticmethod
     def in_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
         """Return the rotors described by the `<transmission>` elements of a URDF.
 
-        The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
-        be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
+        The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is
+        assumed to be that of the joint. Transmissions without a reduction, or with several joints,
+        are ignored.
 
         Raises:
             ModelError: A reduction is not a number.
@@ -110,83 +118,85 @@ class Rotor:
                 rotors[name] = Rotor(name, ratio)
         return tuple(rotors.values())
 
+    @staticmethod
+    def by_joint(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
+        """Return the rotors and their axes, keyed by the joint index of pinocchio.
+
+        Raises:
+            ModelError: The joint of a rotor is unknown, has several degrees of freedom or has two
+                rotors.
+        """
+        found: dict[int, Rotor] = {}
+        for rotor in rotors:
+            if rotor.joint not in model.joint_names:
+                raise ModelError(
+                    f"The rotor's joint '{rotor.joint}' is not a moving joint of '{model.name}'.",
+                    remedy=f"Joints: {', '.join(model.joint_names)}.",
+                    joint=rotor.joint,
+                )
+            j = int(model.pin_model.getJointId(rotor.joint))
+            joint = model.pin_model.joints[j]
+            if joint.nv != 1 or j in found:
+                raise ModelError(
+                    f"Joint '{rotor.joint}' has {joint.nv} degrees of freedom"
+                    f" and {1 + (j in found)} rotor(s).",
+                    remedy="One rotor per joint, and only on joints with one degree of freedom.",
+                    joint=rotor.joint,
+                )
+            if rotor.axis is None:
+                data = joint.createData()
+                joint.calc(data, pin.neutral(model.pin_model)[joint.idx_q : joint.idx_q + joint.nq])
+                S = np.asarray(data.S).reshape(6)
+                direction = S[3:] if np.any(S[3:]) else S[:3]
+                x, y, z = (float(c) for c in direction)
+                rotor = Rotor(rotor.joint, rotor.ratio, (x, y, z), rotor.position, rotor.inertia)
+            found[j] = rotor
+        return found
+
+    @staticmethod
+    def regressor(
+        model: RobotModel, rotors: Sequence[Rotor], q: ArrayLike, v: ArrayLike, a: ArrayLike
+    ) -> Array:
+        r"""Return the joint torques per unit of inertia of each rotor about its axis.
+
+        With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
+        the rotor's angular momentum is `Im w z` and the torques are
+        `J_p^T (w' z + w omega_p x z) + n w' e_joint` per unit of Im.
+
+        Args:
+            model: The robot, with n = nv degrees of freedom.
+            rotors: List of R rotors.
+            q: Joint positions, shape (K, nv) or (K, nq) [rad or m].
+            v: Joint velocities, shape (K, nv) [rad/s or m/s].
+            a: Joint accelerations, shape (K, nv) [rad/s^2 or m/s^2].
+
+        Returns:
+            Torques per unit of inertia, shape (K, n, R).
+        """
+        q_pin = model.configuration(q)
+        v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+        placed = Rotor.by_joint(model, rotors)
+        order = [int(model.pin_model.getJointId(rotor.joint)) for rotor in rotors]
+        data = model.pin_model.createData()
+        Y = np.zeros((len(q_pin), model.nv, len(order)))
+        for k in range(len(q_pin)):
+            pin.computeJointJacobians(model.pin_model, data, q_pin[k])
+            pin.forwardKinematics(model.pin_model, data, q_pin[k], v[k], a[k])
+            for column, j in enumerate(order):
+                parent = model.pin_model.parents[j]
+                z = model.pin_model.jointPlacements[j].rotation @ np.array(placed[j].axis)
+                n, iv = placed[j].ratio, model.pin_model.joints[j].idx_v
+                omega, alpha = data.v[parent].angular, data.a[parent].angular
+                spin, spin_rate = z @ omega + n * v[k, iv], z @ alpha + n * a[k, iv]
+                moment = spin_rate * z + spin * np.cross(omega, z)
+                if parent > 0:
+                    J = pin.getJointJacobian(
+                        model.pin_model, data, parent, pin.ReferenceFrame.LOCAL
+                    )
+                    Y[k, :, column] = J[3:].T @ moment
+                Y[k, iv, column] += n * spin_rate
+        return Y
+
 
 class _RotorsFile(FileSchema):
     rotors: tuple[Rotor, ...]
-
-
-def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
-    """Return the rotors and their axes, keyed by the joint index of pinocchio.
-
-    Raises:
-        ModelError: The joint of a rotor is unknown, has several degrees of freedom or has two
-            rotors.
-    """
-    found: dict[int, Rotor] = {}
-    for rotor in rotors:
-        if rotor.joint not in model.joint_names:
-            raise ModelError(
-                f"The rotor's joint '{rotor.joint}' is not a moving joint of '{model.name}'.",
-                remedy=f"Joints: {', '.join(model.joint_names)}.",
-                joint=rotor.joint,
-            )
-        j = int(model.pin_model.getJointId(rotor.joint))
-        joint = model.pin_model.joints[j]
-        if joint.nv != 1 or j in found:
-            raise ModelError(
-                f"Joint '{rotor.joint}' has {joint.nv} degrees of freedom"
-                f" and {1 + (j in found)} rotor(s).",
-                remedy="One rotor per joint, and only on joints with one degree of freedom.",
-                joint=rotor.joint,
-            )
-        if rotor.axis is None:
-            data = joint.createData()
-            joint.calc(data, pin.neutral(model.pin_model)[joint.idx_q : joint.idx_q + joint.nq])
-            S = np.asarray(data.S).reshape(6)
-            direction = S[3:] if np.any(S[3:]) else S[:3]
-            x, y, z = (float(c) for c in direction)
-            rotor = Rotor(rotor.joint, rotor.ratio, (x, y, z), rotor.position, rotor.inertia)
-        found[j] = rotor
-    return found
-
-
-def rotor_regressor(
-    model: RobotModel, rotors: Sequence[Rotor], q: ArrayLike, v: ArrayLike, a: ArrayLike
-) -> Array:
-    r"""Return the joint torques per unit of inertia of each rotor about its axis.
-
-    With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
-    the rotor's angular momentum is `Im w z` and the torques are
-    `J_p^T (w' z + w omega_p x z) + n w' e_joint` per unit of Im.
-
-    Args:
-        model: The robot, with n = nv degrees of freedom.
-        rotors: List of R rotors.
-        q: Joint positions, shape (K, nv) or (K, nq) [rad or m].
-        v: Joint velocities, shape (K, nv) [rad/s or m/s].
-        a: Joint accelerations, shape (K, nv) [rad/s^2 or m/s^2].
-
-    Returns:
-        Torques per unit of inertia, shape (K, n, R).
-    """
-    q_pin = model.configuration(q)
-    v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
-    placed = rotors_of(model, rotors)
-    order = [int(model.pin_model.getJointId(rotor.joint)) for rotor in rotors]
-    data = model.pin_model.createData()
-    Y = np.zeros((len(q_pin), model.nv, len(order)))
-    for k in range(len(q_pin)):
-        pin.computeJointJacobians(model.pin_model, data, q_pin[k])
-        pin.forwardKinematics(model.pin_model, data, q_pin[k], v[k], a[k])
-        for column, j in enumerate(order):
-            parent = model.pin_model.parents[j]
-            z = model.pin_model.jointPlacements[j].rotation @ np.array(placed[j].axis)
-            n, iv = placed[j].ratio, model.pin_model.joints[j].idx_v
-            omega, alpha = data.v[parent].angular, data.a[parent].angular
-            spin, spin_rate = z @ omega + n * v[k, iv], z @ alpha + n * a[k, iv]
-            moment = spin_rate * z + spin * np.cross(omega, z)
-            if parent > 0:
-                J = pin.getJointJacobian(model.pin_model, data, parent, pin.ReferenceFrame.LOCAL)
-                Y[k, :, column] = J[3:].T @ moment
-            Y[k, iv, column] += n * spin_rate
-    return Y

@@ -4,10 +4,10 @@
 from sysid_core.servos.columns import ServoColumns
 from sysid_core.servos.doors import read_recordings
 from sysid_core.servos.identify import ServoIdentification, identify_servos
-from sysid_core.servos.mjcf import replay_in_mujoco, servo_mjcf, servo_plant
+from sysid_core.servos.mjcf import ServoMjcf
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
-from sysid_core.servos.recording import ServoRecording, match_joints
-from sysid_core.servos.replay import Replay, overall, replay, servo_report
+from sysid_core.servos.recording import ServoRecording
+from sysid_core.servos.replay import Replay, servo_report
 from sysid_core.servos.saved import load_servos, save_servos
 
 __all__ = [
@@ -16,18 +16,13 @@ __all__ = [
     "Replay",
     "ServoColumns",
     "ServoIdentification",
+    "ServoMjcf",
     "ServoModel",
     "ServoRecording",
     "Term",
     "identify_servos",
     "load_servos",
-    "match_joints",
-    "overall",
     "read_recordings",
-    "replay",
-    "replay_in_mujoco",
     "save_servos",
-    "servo_mjcf",
-    "servo_plant",
     "servo_report",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from sysid_core.servos.bodies import Array, BodyTree
-from sysid_core.servos.examine import GRAVITY
+from sysid_core.servos.examine import GRAVITY, Stops
 from sysid_core.servos.fit import (
     BLOCK,
     COMMON,
@@ -30,7 +30,6 @@ from sysid_core.servos.fit import (
 from sysid_core.servos.ground import Ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, Term
 from sysid_core.servos.recording import ROUNDING, ServoRecording
-from sysid_core.servos.stops import Stops
 
 # What all servos with gears have, weakly shown or not: left out, the others take it over, and motions that
 # were not fitted suffer (two minutes of an SO-101's work: median 6.8 to 5.6 mrad).

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from sysid_core.errors import SignalError
 from sysid_core.files import Count, FileKind, FileSchema, Name, Positive
 from sysid_core.servos.recording import Array, ServoRecording
-from sysid_core.signals import SECONDS
+from sysid_core.signals import ColumnMap
 
 _KIND = FileKind(
     "column map of servos",
@@ -81,11 +81,11 @@ class Times:
         if not len(sound):
             return t, ()
         t, sound = t - sound[0], sound - sound[0]
-        if self.unit in SECONDS:
-            return t * SECONDS[self.unit], ()
+        if self.unit in ColumnMap.SECONDS:
+            return t * ColumnMap.SECONDS[self.unit], ()
         step = float(np.median(np.abs(np.diff(sound)))) if len(sound) > 1 else 0.0
         if step > _SLOWEST:
-            for unit, scale in SECONDS.items():
+            for unit, scale in ColumnMap.SECONDS.items():
                 if _FASTEST <= step * scale <= _SLOWEST:
                     return t * scale, (f"Times were taken as {unit}: their step is {step:.6g}.",)
         return t, ()

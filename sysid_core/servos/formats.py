@@ -12,7 +12,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
 from sysid_core.servos.recording import ServoRecording
-from sysid_core.signals.bags import StoredBag, build_typestore, message_decoder, open_bag
+from sysid_core.signals.bags import StoredBag, build_typestore, message_decoder
 
 KIND = FileKind(
     "LeRobot dataset", "Give its folder, with meta/info.json and data/*.parquet.", SignalError
@@ -161,7 +161,7 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
     Raises:
         SignalError: There are no joint states, or no commands.
     """
-    bag = open_bag(path)
+    bag = StoredBag.open(path)
     states = [t.name for t in bag.topics_of(_STATE)]
     if bag.custom_data.get("joint_topic") in states:
         states = [bag.custom_data["joint_topic"]]

@@ -13,15 +13,23 @@ from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import BodyTree
 from sysid_core.servos.choose import SELDOM, JointData, joint_motions, time_blocks
-from sysid_core.servos.examine import Finding, ServoReason, examine, examine_fit, joined
+from sysid_core.servos.examine import (
+    FREE,
+    Finding,
+    ServoReason,
+    Stops,
+    examine,
+    examine_fit,
+    find_stops,
+    joined,
+)
 from sysid_core.servos.fit import COMMON, TRIAL_STEP, JointMotion, Prior
 from sysid_core.servos.gravity import examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground
 from sysid_core.servos.joints import JointResult, dead_joint, identify_drives, known_gain
 from sysid_core.servos.masses import examine_masses
 from sysid_core.servos.model import ServoModel, Term, body_tree
-from sysid_core.servos.recording import ServoRecording, match_joints, taken_by_place
-from sysid_core.servos.stops import FREE, Stops, find_stops
+from sysid_core.servos.recording import ServoRecording, taken_by_place
 
 # A surface or a stop takes from servos what they wrongly had to explain, so that both are looked for again.
 _PASSES = 3
@@ -139,7 +147,7 @@ def identify_servos(
 
 def _matched(recordings: Sequence[ServoRecording], robot: RobotModel) -> list[ServoRecording]:
     """Recordings with the joints of the robot; an error if these differ, or if the rate is too low."""
-    matched = [match_joints(recording, robot) for recording in recordings]
+    matched = [recording.matched(robot) for recording in recordings]
     other = [r.name for r in matched if r.joints != matched[0].joints]
     if other:
         raise SignalError(

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.kinds import Kind
 from sysid_core.report import with_deviation
 from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
 from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
 from sysid_core.servos.rollout import RESTED, drive_rollout, follow_commands, time_steps
+from sysid_core.settings import Kind
 
 
 class Term(Kind):

@@ -133,6 +133,19 @@ class ServoRecording:
             )
         return replace(self, q=q, target=target, notes=tuple(notes), full=())
 
+    def matched(self, robot: RobotModel) -> ServoRecording:
+        """Return the recording with its columns in the order and with the names of the robot's
+        joints, in radians.
+
+        The columns are matched by name if all names agree except for case and a suffix after a dot
+        (`elbow_flex.pos`). Otherwise they are matched by order, if there are as many columns as
+        joints and no name contradicts this; matching by order is noted.
+
+        Raises:
+            SignalError: Neither the names nor the number of the columns fit.
+        """
+        return _matched(self, robot).in_radians(robot)
+
 
 # Of its 95th percentile: a speed that a joint had for one sample and the opposite one for the next.
 # Reversals take several samples: 504 recordings of three robots keep below 0.5 without their misreadings.
@@ -155,20 +168,6 @@ def _misread(t: Array, q: Array) -> NDArray[np.bool_]:
 
 
 _FEWEST = 10  # samples: a fit of five parameters needs more than them
-
-
-def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
-    """Return the recording with its columns in the order and with the names of the robot's joints,
-    in radians.
-
-    The columns are matched by name if all names agree except for case and a suffix after a dot
-    (`elbow_flex.pos`). Otherwise they are matched by order, if there are as many columns as joints
-    and no name contradicts this; matching by order is noted.
-
-    Raises:
-        SignalError: Neither the names nor the number of the columns fit.
-    """
-    return _matched(recording, robot).in_radians(robot)
 
 
 def taken_by_place(recording: ServoRecording, robot: RobotModel) -> bool:

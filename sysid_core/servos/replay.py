@@ -16,7 +16,7 @@ from sysid_core.servos.bodies import Array
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.joints import JointResult
 from sysid_core.servos.model import TERMS, ServoModel, Term
-from sysid_core.servos.recording import ServoRecording, match_joints
+from sysid_core.servos.recording import ServoRecording
 from sysid_core.servos.scales import servo_scales
 
 
@@ -44,39 +44,39 @@ class Replay:
         last = np.maximum(np.searchsorted(r.t_target, r.t, side="right") - 1, 0)
         return np.asarray(np.sqrt(np.mean((r.target[last] - r.q) ** 2, axis=0)))
 
+    @staticmethod
+    def all_of(model: ServoModel, recordings: Iterable[ServoRecording]) -> tuple[Replay, ...]:
+        """Simulate recorded motions from their first position and their commands alone.
 
-def replay(model: ServoModel, recordings: Iterable[ServoRecording]) -> tuple[Replay, ...]:
-    """Simulate recorded motions from their first position and their commands alone.
+        Raises:
+            SignalError: A motion has other joints than the model.
+        """
+        out = []
+        for recording in recordings:
+            matched = recording.matched(model.robot)
+            if matched.joints != model.joints:
+                if not set(model.joints) <= set(matched.joints):
+                    raise SignalError(
+                        f"'{recording.name}' has the joints {list(matched.joints)}, the model"
+                        f" {list(model.joints)}.",
+                        remedy="Give motions of the same joints.",
+                    )
+                columns = [matched.joints.index(joint) for joint in model.joints]
+                matched = matched.of_joints(columns, model.joints)
+            r = matched
+            out.append(Replay(r, model.simulate(r.t_target, r.target, r.t, r.q[0])))
+        return tuple(out)
 
-    Raises:
-        SignalError: A motion has other joints than the model.
-    """
-    out = []
-    for recording in recordings:
-        matched = match_joints(recording, model.robot)
-        if matched.joints != model.joints:
-            if not set(model.joints) <= set(matched.joints):
-                raise SignalError(
-                    f"'{recording.name}' has the joints {list(matched.joints)}, the model"
-                    f" {list(model.joints)}.",
-                    remedy="Give motions of the same joints.",
-                )
-            columns = [matched.joints.index(joint) for joint in model.joints]
-            matched = matched.of_joints(columns, model.joints)
-        r = matched
-        out.append(Replay(r, model.simulate(r.t_target, r.target, r.t, r.q[0])))
-    return tuple(out)
+    @staticmethod
+    def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
+        """Return the RMS error over several motions, each weighted by its duration.
 
-
-def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
-    """Return the RMS error over several motions, each weighted by its duration.
-
-    Args:
-        values: RMS errors of the n joints in each motion, shape (n,) each [rad].
-        seconds: Duration of each motion [s].
-    """
-    squares = [np.mean(np.square(x)) for x in values]
-    return float(np.sqrt(np.average(squares, weights=list(seconds))))
+        Args:
+            values: RMS errors of the n joints in each motion, shape (n,) each [rad].
+            seconds: Duration of each motion [s].
+        """
+        squares = [np.mean(np.square(x)) for x in values]
+        return float(np.sqrt(np.average(squares, weights=list(seconds))))
 
 
 _POINTS = 1500  # of a line: more can't be told apart on a screen
@@ -104,8 +104,8 @@ def servo_report(
             None: the errors in held-out blocks of time are stated alone.
     """
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
-    held = overall([np.array([j.held_out for j in result.joints])], [1.0])
-    command = overall([np.array([j.baseline for j in result.joints])], [1.0])
+    held = Replay.overall([np.array([j.held_out for j in result.joints])], [1.0])
+    command = Replay.overall([np.array([j.baseline for j in result.joints])], [1.0])
     usable = [
         "Simulate other motions (`sysid servos simulate`).",
         "Export the model (`sysid servos export`).",
@@ -186,6 +186,6 @@ def _draw_replays(report: Report, bodies: RobotModel, replays: Sequence[Replay])
         report.heading(f"{r.name}: measured and simulated")
         report.figure(
             Figure.time_series(r.t[some], shown, ylabel="rad"),
-            f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f}"
+            f"Open loop from the first position; error {Replay.overall([item.rms], [1.0]) * 1e3:.1f}"
             " mrad.",
         )

@@ -12,10 +12,10 @@ from pydantic import Field
 from sysid_core.errors import ModelError
 from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, write_text, write_yaml
 from sysid_core.robot import load_robot
+from sysid_core.servos.examine import FREE
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
-from sysid_core.servos.stops import FREE
 
 FILE = "servos.yaml"
 SCHEMA = "robot_sysid/servos/1"

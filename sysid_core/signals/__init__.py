@@ -2,7 +2,7 @@
 """Recordings, and their processing before a fit."""
 
 from sysid_core.signals.array_file import export_recording
-from sysid_core.signals.column_map import SECONDS, ColumnMap
+from sysid_core.signals.column_map import ColumnMap
 from sysid_core.signals.recording import (
     EffortKind,
     JointStream,
@@ -13,7 +13,7 @@ from sysid_core.signals.recording import (
 )
 from sysid_core.signals.stream import SampleOutcome, StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_facts import stream_facts
-from sysid_core.signals.table import read_table, table_recording
+from sysid_core.signals.table import read_table
 from sysid_core.signals.table_layout import TableLayout
 from sysid_core.signals.timing import (
     in_order,
@@ -23,21 +23,17 @@ from sysid_core.signals.timing import (
 )
 from sysid_core.signals.wrench_table import (
     TABLE_ENDINGS,
-    RotationFormat,
     WrenchColumns,
     read_any_table,
-    read_wrench_table,
 )
 
 __all__ = [
-    "SECONDS",
     "TABLE_ENDINGS",
     "ColumnMap",
     "EffortKind",
     "JointStream",
     "Mark",
     "Recording",
-    "RotationFormat",
     "SampleOutcome",
     "Stamps",
     "StreamMonitor",
@@ -50,9 +46,7 @@ __all__ = [
     "interpolate_at",
     "read_any_table",
     "read_table",
-    "read_wrench_table",
     "require_sound_units",
     "standstill_share",
     "stream_facts",
-    "table_recording",
 ]

@@ -24,7 +24,7 @@ from sysid_core.files import (
     Vector3,
     nearest,
 )
-from sysid_core.robot import Array, DriveTrain, FrictionTerm, Spring, SpringLaw, gravity_of_mount
+from sysid_core.robot import Array, DriveTrain, FrictionTerm, RobotModel, Spring, SpringLaw
 from sysid_core.signals.recording import EffortKind, JointStream
 
 _ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "turn": 2.0 * np.pi, "m": 1.0, "mm": 1e-3}
@@ -164,7 +164,7 @@ class ColumnFile(FileSchema):
     def gravity_in_base(self) -> Array | None:
         """Return the gravity in the base frame, shape (3,) [m/s^2]."""
         if self.mount is not None:
-            return gravity_of_mount(self.mount)
+            return RobotModel.gravity_of_mount(self.mount)
         return None if self.gravity is None else np.array(self.gravity, dtype=float)
 
     @model_validator(mode="after")
@@ -240,7 +240,6 @@ class ColumnFile(FileSchema):
 _KIND = FileKind(
     "column map", "`sysid init RECORDING --robot URDF` writes a template.", SignalError
 )
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +286,7 @@ class ColumnMap:
     """
 
     SCHEMA: ClassVar[str] = "robot_sysid/columns/1"
+    SECONDS: ClassVar[Mapping[str, float]] = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
     joints: tuple[str, ...]
     position: tuple[Column, ...]
@@ -344,7 +344,7 @@ class ColumnMap:
             effort=() if file.effort is None else file.effort.columns,
             effort_kind=kind,
             time=None if file.time is None else file.time.column,
-            time_scale=1.0 if file.time is None else SECONDS[file.time.unit],
+            time_scale=1.0 if file.time is None else cls.SECONDS[file.time.unit],
             position_scale=file.position.scale(""),
             velocity_scale=file.velocity.scale("/s"),
             acceleration_scale=file.acceleration.scale("/s^2"),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
 from sysid_core.errors import SignalError
-from sysid_core.kinds import Kind
+from sysid_core.settings import Kind
 
 if TYPE_CHECKING:
     from sysid_core.robot import StaticTransform
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]  # of float64
 Stamps = NDArray[np.int64]
+_PIECE = 6_000  # resampled samples of a piece
+_PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
 
 
 class EffortKind(Kind):
@@ -159,6 +161,25 @@ class JointStream:
         cuts = np.flatnonzero(steps > max_gap_s * 1e9) + 1
         bounds = [0, *cuts.tolist(), len(self)]
         return tuple(self.select(slice(a, b)) for a, b in pairwise(bounds))
+
+    def pieces(self, max_gap_s: float, rate_hz: float) -> Iterator[Self]:
+        """Yield the spans without a gap longer than `max_gap_s` [s] in pieces, to limit the memory of
+        filtered copies.
+
+        Args:
+            max_gap_s: Longest gap within a span [s].
+            rate_hz: Rate at which the samples are resampled afterwards [Hz].
+
+        Raises:
+            SignalError: The time stamps do not increase.
+        """
+        for span in self.split_at_gaps(max_gap_s):
+            duration = float(span.time[-1]) if len(span) else 0.0
+            resampled = min(len(span), int(duration * rate_hz) + 1)
+            most = max(_PIECE, int(_PIECE_S * resampled / max(duration, 1e-9)))
+            count = max(1, -(-resampled // most))
+            for index in np.array_split(np.arange(len(span)), count):
+                yield span.select(slice(int(index[0]), int(index[-1]) + 1)) if count > 1 else span
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.kinds import Kind
+from sysid_core.settings import Kind
 
 _ANEW_S = 1.0  # a longer gap separates recordings
 MOST = 1e12  # of any position, velocity, effort, force or torque; drivers' "no value" is 1.8e308

@@ -15,7 +15,7 @@ from sysid_core.signals.timing import (
     sample_noise,
     standstill_share,
 )
-from sysid_core.signals.wrench import saturated
+from sysid_core.signals.wrench.checks import saturated
 
 _NOISE_SAMPLES = 30_000  # say enough about the noise
 

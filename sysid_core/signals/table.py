@@ -26,41 +26,28 @@ _HEAD = 10  # first rows in which drivers leave what their buffers held
 _JUMP = 10.0  # times as fast as in all of the later rows: no motion
 
 
-def read_table(path: str | Path, columns: ColumnMap) -> Recording:
-    """Read a recording from a table, or from several tables in a folder.
+def read_table(source: str | Path | Mapping[str, ArrayLike], columns: ColumnMap) -> Recording:
+    """Read a recording from a table, from several tables in a folder, or from columns in memory.
 
     Rows that are unreadable, contain NaN, or have decreasing times are removed and counted, and so
     are first rows before a jump of a position. If their share exceeds `MOST_LOST`, the table has
     another format, which is an error.
 
     Args:
-        path: CSV, NPZ, Parquet or MAT file, or folder if the map lists `files`.
+        source: CSV, NPZ, Parquet or MAT file, or folder if the map lists `files`; or arrays by name (a
+            pandas DataFrame) of shape (K,), or (K, n), whose columns are then named `name.0`, …
         columns: Column map of the table.
 
     Raises:
         SignalError: The table or a column is missing, or too many rows are invalid (the message
             contains the first one).
     """
-    path = Path(path)
+    if not isinstance(source, str | Path):
+        flat = flat_columns({str(name): np.asarray(source[name]) for name in source.keys()})  # noqa: SIM118
+        return _recording([_of_arrays(flat)], columns, Path("table"))
+    path = Path(source)
     paths = [path / name for name in columns.files] if columns.files else [path]
     return _recording([_opened_table(p, columns) for p in paths], columns, path)
-
-
-def table_recording(
-    table: Mapping[str, ArrayLike], columns: ColumnMap, source: str = "table"
-) -> Recording:
-    """Return the recording from columns in memory: a pandas DataFrame, or arrays by name.
-
-    Args:
-        table: Arrays of shape (K,), or (K, n), whose columns are then named `name.0`, …
-        columns: Column map of the table.
-        source: Name of the data for error messages.
-
-    Raises:
-        SignalError: The same conditions as in `read_table`.
-    """
-    flat = flat_columns({str(name): np.asarray(table[name]) for name in table.keys()})  # noqa: SIM118
-    return _recording([_of_arrays(flat)], columns, Path(source))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
 from sysid_core.robot import Array
-from sysid_core.signals.column_map import SECONDS
+from sysid_core.signals.column_map import ColumnMap
 from sysid_core.signals.table import LEAST_STEP, LONGEST_STEP
 from sysid_core.signals.text_table import TextTable
 
@@ -114,11 +114,13 @@ def _time(values: Array, names: tuple[str, ...]) -> tuple[int | None, str, float
             continue
         usual = float(np.median(step[step > 0]))
         stated = re.search(r"(?:_|\W)(s|sec|ms|us|ns)\W*$", names[k], re.I)
-        units = [u for u, scale in SECONDS.items() if LEAST_STEP < usual * scale < LONGEST_STEP]
+        units = [
+            u for u, scale in ColumnMap.SECONDS.items() if LEAST_STEP < usual * scale < LONGEST_STEP
+        ]
         if stated and (unit := stated[1].lower().removesuffix("ec")) in units:
             units = [unit]
         if units:
-            return k, units[0], 1.0 / (usual * SECONDS[units[0]])
+            return k, units[0], 1.0 / (usual * ColumnMap.SECONDS[units[0]])
     return None, "s", 0.0
 
 

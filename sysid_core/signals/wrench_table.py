@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
-from sysid_core.kinds import Kind
-from sysid_core.robot import POSE_FRAME, Array, robot_of_poses
+from sysid_core.robot import Array, PoseRobot
+from sysid_core.settings import Kind
 from sysid_core.signals.array_file import ARRAY_ENDINGS, read_arrays, stored_arrays
 from sysid_core.signals.recording import JointStream, Mark, Recording, Stamps, WrenchStream
 from sysid_core.signals.text_table import TextTable
@@ -81,89 +81,97 @@ class WrenchColumns:
     wrench: tuple[str, ...] = ()
     joints: tuple[str, ...] = ()
     pose: tuple[str, ...] = ()
-    rotation: RotationFormat = RotationFormat.AUTO
+    rotation: RotationFormat | str = RotationFormat.AUTO
     units: tuple[str, ...] = ()
     still: bool = False
 
+    def __post_init__(self) -> None:
+        kind = RotationFormat.named(self.rotation, "The rotation's format", SignalError)
+        object.__setattr__(self, "rotation", kind)
 
-def read_wrench_table(
-    path: str | Path,
-    columns: WrenchColumns | None = None,
-    *,
-    joint_names: Sequence[str] = (),
-) -> tuple[Recording, bool]:
-    """Read a recording of wrenches and poses from a table.
+    def read(self, path: str | Path, *, joint_names: Sequence[str] = ()) -> tuple[Recording, bool]:
+        """Read a recording of wrenches and poses from a table.
 
-    Args:
-        path: Path of the table; for an exported CSV or Parquet, the file of the joints, with the
-            file of the wrench in the same folder.
-        columns: Columns that are not found by their names.
-        joint_names: Names of the joints of the robot; empty: poses are read, and converted to joint
-            positions of a robot model made for them (`robot_of_poses`), in which the frame of the
-            wrench is `sensor`.
+        Args:
+            path: Path of the table; for an exported CSV or Parquet, the file of the joints, with the
+                file of the wrench in the same folder.
+            joint_names: Names of the joints of the robot; empty: poses are read, and converted to joint
+                positions of a robot model made for them (`PoseRobot`), in which the frame of the
+                wrench is `sensor`.
 
-    Returns:
-        Recording, and True if its rows are static postures.
+        Returns:
+            Recording, and True if its rows are static postures.
 
-    Raises:
-        SignalError: Time, wrench or positions are not found, or are ambiguous.
-    """
-    path, columns = Path(path), columns or WrenchColumns()
-    table = read_any_table(path)
-    beside = path.with_name(path.stem + ".wrench" + path.suffix)
-    other = (
-        read_any_table(beside) if beside.exists() else _part(table, "wrench.stamp_ns", "wrench.")
-    )
-    table = _part(table, "joints.stamp_ns", "joints.") or table
-    other = other or table
-    wrench_names = _named(other, columns.wrench, 6) or find_wrench(other)
-    names: tuple[str, ...] = tuple(columns.joints)
-    if joint_names and not names and not columns.pose:
-        names = find_joints(table, joint_names)
-    free = {name: x for name, x in table.items() if other is not table or name not in wrench_names}
-    poses = () if names else _named(table, columns.pose, 0) or find_pose(free)
-    if not names and not poses:
-        raise _not_found("positions of joints or poses", "--joint-columns or --pose-columns", table)
-    if names and len(names) != len(joint_names):
-        raise SignalError(
-            f"{len(names)} position columns for a robot of {len(joint_names)} joints.",
-            remedy="Name one column for each joint, in the order of the URDF's joints.",
+        Raises:
+            SignalError: Time, wrench or positions are not found, or are ambiguous.
+        """
+        path = Path(path)
+        table = read_any_table(path)
+        beside = path.with_name(path.stem + ".wrench" + path.suffix)
+        other = (
+            read_any_table(beside)
+            if beside.exists()
+            else _part(table, "wrench.stamp_ns", "wrench.")
         )
-    stamps, still = _stamps(table, columns)
-    wrench_stamps = stamps if other is table else _stamps(other, columns)[0]
-    values, stamps, notes = _rows(table, names or poses, stamps)
-    wrench, wrench_stamps, lost = _rows(other, wrench_names, wrench_stamps, columns.units)
-    moved = _not_held(values)
-    values, stamps = values[moved], stamps[moved]
-    urdf = ""
-    if poses:
-        place, rotations = _split_poses(values)
-        if (far := float(np.abs(place).max(initial=0.0))) > _FARTHEST:
-            raise SignalError(
-                f"The poses of '{path}' are up to {far:.0f} m from the base.",
-                remedy="Name the unit of their columns, such as 'x [mm]', or convert them to metres.",
+        table = _part(table, "joints.stamp_ns", "joints.") or table
+        other = other or table
+        wrench_names = _named(other, self.wrench, 6) or find_wrench(other)
+        names: tuple[str, ...] = tuple(self.joints)
+        if joint_names and not names and not self.pose:
+            names = find_joints(table, joint_names)
+        free = {
+            name: x for name, x in table.items() if other is not table or name not in wrench_names
+        }
+        poses = () if names else _named(table, self.pose, 0) or find_pose(free)
+        if not names and not poses:
+            raise _not_found(
+                "positions of joints or poses", "--joint-columns or --pose-columns", table
             )
-        if rotations.shape[1] == 3 and np.abs(rotations).max() > _WOUND:
-            rotations = np.deg2rad(rotations)
-            notes = (*notes, "The angles of the poses exceed two turns in rad: they are degrees.")
-        turned = _rotations(rotations, poses, columns)
-        if rotations.shape[1] == 9 and (len(poses) != 16 or not place.any()):
-            notes = (*notes, _BY_ROWS)
-        force = [np.interp(stamps, wrench_stamps, axis) for axis in wrench.T[:3]]
-        if not still:
-            _require_fine(turned, np.column_stack(force))
-        urdf, joint_names, values = robot_of_poses(place, turned)
-    start = min(int(stamps[0]), int(wrench_stamps[0]))
-    recording = Recording(
-        joints=JointStream(tuple(joint_names), stamps - start, values),
-        wrench=WrenchStream(POSE_FRAME if poses else "", wrench_stamps - start, wrench),
-        marks=_marks(path, start),
-        source=str(path),
-        urdf_xml=urdf,
-        notes=(f"Columns of the wrench: {', '.join(wrench_names)}.", *notes, *lost),
-        units_assumed=other is table and not (columns.units or all(map(_tells_unit, wrench_names))),
-    )
-    return recording, still
+        if names and len(names) != len(joint_names):
+            raise SignalError(
+                f"{len(names)} position columns for a robot of {len(joint_names)} joints.",
+                remedy="Name one column for each joint, in the order of the URDF's joints.",
+            )
+        stamps, still = _stamps(table, self)
+        wrench_stamps = stamps if other is table else _stamps(other, self)[0]
+        values, stamps, notes = _rows(table, names or poses, stamps)
+        wrench, wrench_stamps, lost = _rows(other, wrench_names, wrench_stamps, self.units)
+        moved = _not_held(values)
+        values, stamps = values[moved], stamps[moved]
+        urdf = ""
+        if poses:
+            place, rotations = _split_poses(values)
+            if (far := float(np.abs(place).max(initial=0.0))) > _FARTHEST:
+                raise SignalError(
+                    f"The poses of '{path}' are up to {far:.0f} m from the base.",
+                    remedy="Name the unit of their columns, such as 'x [mm]', or convert them to metres.",
+                )
+            if rotations.shape[1] == 3 and np.abs(rotations).max() > _WOUND:
+                rotations = np.deg2rad(rotations)
+                notes = (
+                    *notes,
+                    "The angles of the poses exceed two turns in rad: they are degrees.",
+                )
+            turned = _rotations(rotations, poses, self)
+            if rotations.shape[1] == 9 and (len(poses) != 16 or not place.any()):
+                notes = (*notes, _BY_ROWS)
+            force = [np.interp(stamps, wrench_stamps, axis) for axis in wrench.T[:3]]
+            if not still:
+                _require_fine(turned, np.column_stack(force))
+            made = PoseRobot.of(place, turned)
+            urdf, joint_names, values = made.urdf, PoseRobot.JOINTS, made.q
+        start = min(int(stamps[0]), int(wrench_stamps[0]))
+        recording = Recording(
+            joints=JointStream(tuple(joint_names), stamps - start, values),
+            wrench=WrenchStream(PoseRobot.FRAME if poses else "", wrench_stamps - start, wrench),
+            marks=_marks(path, start),
+            source=str(path),
+            urdf_xml=urdf,
+            notes=(f"Columns of the wrench: {', '.join(wrench_names)}.", *notes, *lost),
+            units_assumed=other is table
+            and not (self.units or all(map(_tells_unit, wrench_names))),
+        )
+        return recording, still
 
 
 def read_any_table(path: Path) -> dict[str, Array]:
@@ -301,7 +309,9 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of the joint positions, by joint names or numbers; () if there are none."""
+    """Return the columns of the joint positions, by joint names or numbers; () if there are
+    none.
+    """
     by_name = {}
     for joint in joint_names:
         for form in (

@@ -13,17 +13,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
-from sysid_core.robot.loops import (
-    ClosedChain,
-    Coupling,
-    Loop,
-    LoopEnd,
-    LoopKind,
-    actuated_inertia,
-    assemble,
-    constrained_motion,
-    constrained_torques,
-)
+from sysid_core.robot.loops import ClosedChain, Coupling, Loop, LoopEnd, LoopKind
 from sysid_core.simulation.plant import build_mujoco_spec, largest_within
 from sysid_core.simulation.stepping import MujocoStepper, PlantSample
 
@@ -104,7 +94,7 @@ class ClosedChainPlant(MujocoStepper):
         super().__init__(spec, chain.model.joint_names, substeps=substeps)
         self.actuated = chain.actuated
         self._columns = chain.actuated_columns
-        self._inertia = actuated_inertia(chain)
+        self._inertia = chain.actuated_inertia()
         self._held: tuple[bytes, Array] = (b"", np.zeros(0))  # a reference and its feedforward
         # Friction isn't compensated while braking: it helps.
         self._slippery = chain.with_drives(
@@ -121,7 +111,7 @@ class ClosedChainPlant(MujocoStepper):
         """
         q = np.asarray(q, dtype=float)
         if q.shape == (self.chain.n_actuated,) and self.chain.passive:
-            q = assemble(self.chain, q)[0]
+            q = self.chain.assemble(q)[0]
         super().reset(q, v)
 
     def step(self, effort: ArrayLike) -> PlantSample:
@@ -155,13 +145,12 @@ class ClosedChainPlant(MujocoStepper):
         reference = [self._actuated_part(x) for x in (q_d, v_d, a_d)]
         key = np.concatenate(reference, axis=None).tobytes()
         if key != self._held[0]:  # closing the loops is slow, and holding asks for the same again
-            motion = constrained_motion(
-                self.chain,
+            motion = self.chain.motion(
                 *reference,
-                q=assemble(self.chain, reference[0], self.q[None]),
+                q=self.chain.assemble(reference[0], self.q[None]),
                 ordered=False,
             )
-            self._held = (key, constrained_torques(self.chain, motion)[0])
+            self._held = (key, self.chain.torques(motion)[0])
         inertia = self._inertia
         e, e_dot = (
             x - y[self._columns] for x, y in zip(reference[:2], (self.q, self.v), strict=True)
@@ -181,8 +170,8 @@ class ClosedChainPlant(MujocoStepper):
         q_a, v_a = (np.tile(x[self._columns], (2, 1)) for x in (self.q, self.v))
         a_a = np.array([[0.0], [-rate]]) * v_a
         posture = np.tile(self.q, (2, 1))
-        motion = constrained_motion(self._slippery, q_a, v_a, a_a, q=posture, ordered=False)
-        going_on, braking = constrained_torques(self._slippery, motion)
+        motion = self._slippery.motion(q_a, v_a, a_a, q=posture, ordered=False)
+        going_on, braking = self._slippery.torques(motion)
         return largest_within(going_on, braking - going_on, self.chain.torque_limits)
 
     def limited(self, effort: ArrayLike) -> Array:

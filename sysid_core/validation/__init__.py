@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.validation.metrics import payload_errors
-    from sysid_core.validation.prediction import Prediction
-    from sysid_core.validation.residual_torques import ResidualTorques
+    from sysid_core.validation.prediction import Prediction, ResidualTorques, payload_errors
     from sysid_core.validation.verdict import (
         judge_estimate,
         judge_identification,
         judge_predictions,
-        unexplained,
     )
 
 __getattr__ = names_of(__name__, __file__)
@@ -25,5 +22,4 @@ __all__ = [
     "judge_identification",
     "judge_predictions",
     "payload_errors",
-    "unexplained",
 ]

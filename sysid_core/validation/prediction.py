@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import residual_statistics
-from sysid_core.estimation.arm import Processing, driven_joints
-from sysid_core.robot import Array, RobotModel
-from sysid_core.signals import Recording
+from sysid_core.estimation.arm import Identification, Processing, driven_joints
+from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
+from sysid_core.signals import EffortKind, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 BANDS_HZ = (60.0, 20.0, 8.0)  # motors and gears; controllers and elasticity; rigid bodies
@@ -193,6 +195,22 @@ class Prediction:
             reaction=identification.reaction(recording),
         )
 
+    @staticmethod
+    def unexplained(predictions: Sequence[Prediction]) -> float:
+        """Return the unexplained share of the variance of the efforts during motion, over all
+        recordings and joints.
+
+        Only frequencies below the cut-off of the fit are used; joints are weighted by their
+        efforts.
+        """
+        left = spread = 0.0
+        for p in predictions:
+            for stats in p.joints_below(p.band_hz).values() if p.motion.any() else ():
+                if np.isfinite(stats["r2"]):
+                    variance = stats["rms"] ** 2 / max(1.0 - stats["r2"], 1e-12)
+                    left, spread = left + stats["rms"] ** 2, spread + variance
+        return left / spread if spread > 0.0 else float("nan")
+
 
 class EffortModel(Protocol):
     """Interface of a model that predicts efforts: an `Identification`, or the model of another
@@ -216,3 +234,72 @@ class EffortModel(Protocol):
         """Return the efforts with which the controllers react to the noise of velocities, at the
         stamps of the recording, shape (K, n); None: no reaction is known.
         """
+
+
+_SPAN = 100  # samples
+
+
+class ResidualTorques:
+    """Live residual efforts of a running motion: measured minus predicted.
+
+    Args:
+        model: The robot, whose URDF predicts efforts without friction if no model is identified.
+        identification: Identified model that predicts the efforts; None: the URDF.
+    """
+
+    def __init__(self, model: RobotModel, identification: Identification | None = None) -> None:
+        self.model, self.identification = model, identification
+        self._samples: deque[tuple[Array, Array, Array]] = deque(maxlen=_SPAN)
+
+    def add(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> None:
+        """Add a sample: position, velocity and acceleration, each of shape (n,)."""
+        self._samples.append((np.asarray(q), np.asarray(v), np.asarray(a)))
+
+    def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:
+        """Return the residual efforts of the newest sample, shape (n,), in the unit of the measured
+        efforts.
+
+        The result is None if no model predicts efforts of this kind, such as currents before an
+        identification.
+
+        Raises:
+            SignalError: There is no sample yet.
+        """
+        if not self._samples:
+            raise SignalError("No sample has been added.", remedy="Call `add` first.")
+        q, v, a = (np.array(x) for x in zip(*self._samples, strict=True))
+        measured = np.asarray(effort, dtype=float)
+        found = self.identification
+        if found is not None:
+            return measured - found.friction.drives.efforts(found.torques(q, v, a), q)[-1]
+        if kind.is_torque:
+            return measured - self.model.inverse_dynamics(q[-1:], v[-1:], a[-1:])[-1]
+        return None
+
+
+def payload_errors(pi: Array, truth: Array, size: Array) -> tuple[float, float, float]:
+    r"""Return the errors of mass, centre of mass and inertia tensor in percent.
+
+    Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
+
+    The error of the mass is relative to the mass; of the centre of mass, to the bounding box (mean
+    of three axes); of the inertia, to `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)`, mean of
+    six entries.
+
+    Args:
+        pi: Estimated inertial parameters, shape (10,).
+        truth: True inertial parameters, shape (10,).
+        size: Dimensions of the bounding box, shape (3,) [m].
+
+    Returns:
+        Errors of mass, centre of mass and inertia [%].
+    """
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    mass_0, com_0, inertia_0 = mass_com_inertia_from_pi(truth)
+    scale = np.abs(mass_0 / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
+    upper = np.triu_indices(3)
+    return (
+        100.0 * float(abs(mass - mass_0) / mass_0),
+        100.0 * float(np.mean(np.abs(com - com_0) / size)),
+        100.0 * float(np.mean((np.abs(inertia - inertia_0) / scale)[upper])),
+    )

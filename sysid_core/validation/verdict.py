@@ -80,7 +80,7 @@ def judge_identification(
         told = not examination.ranked or examination.declared > 0.5  # the likelier of two
         verdict += _judge_lags(identification, lags.common, lags.joints if told else ())
     urdf, free = examination.shares
-    left = unexplained(training)
+    left = Prediction.unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
     if left > possible + _MEASURABLE:
         verdict += (Reason.warning("fit-contradicted", left=left, urdf=urdf, free=free),)
@@ -220,7 +220,7 @@ def judge_predictions(
         which: Name of the group of recordings, for the message.
         fitted: Unexplained share of variance in the fitted recordings, for comparison; None: none.
     """
-    left = unexplained(predictions)
+    left = Prediction.unexplained(predictions)
     if not np.isfinite(left):
         moving = any(p.motion.any() for p in predictions)
         reason = Reason.failure("prediction-not-finite", which=which)
@@ -238,18 +238,3 @@ def judge_predictions(
                 say("prediction-differs", left=left, which=which, ratio=ratio, fitted=fitted)
             )
     return Verdict(tuple(reasons or [Reason.held("prediction-good", left=left, which=which)]))
-
-
-def unexplained(predictions: Sequence[Prediction]) -> float:
-    """Return the unexplained share of the variance of the efforts during motion, over all
-    recordings and joints.
-
-    Only frequencies below the cut-off of the fit are used; joints are weighted by their efforts.
-    """
-    left = spread = 0.0
-    for p in predictions:
-        for stats in p.joints_below(p.band_hz).values() if p.motion.any() else ():
-            if np.isfinite(stats["r2"]):
-                variance = stats["rms"] ** 2 / max(1.0 - stats["r2"], 1e-12)
-                left, spread = left + stats["rms"] ** 2, spread + variance
-    return left / spread if spread > 0.0 else float("nan")

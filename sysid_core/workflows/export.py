@@ -13,16 +13,7 @@ from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm import Identification
-from sysid_core.export import (
-    PROOF_SCHEMA,
-    ArmResult,
-    Carried,
-    ExportedTarget,
-    LossCode,
-    Target,
-    export_arm,
-    judge_file,
-)
+from sysid_core.export import ArmResult, Carried, ExportedTarget, LossCode, Proof, Target
 from sysid_core.files import Count, FileKind, FileSchema, Name, Number, hash_of, json_text
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import RobotModel
@@ -147,7 +138,7 @@ def export_result(
     """
     progress(Step.READING)
     result = replace(load_result(folder, data), carried=carried)
-    return export_arm(result, targets, out, folder=folder, progress=progress)
+    return result.export(targets, out, folder=folder, progress=progress)
 
 
 def verify(
@@ -168,7 +159,7 @@ def verify(
         found = RESULT.read_json(path)
     except SysIdError:
         found = None  # the certificate's reader says what is wrong with it
-    if isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA:
+    if isinstance(found, dict) and found.get("schema") == Proof.SCHEMA:
         return _verify_export(path, data, progress)
     return verify_certificate(path, data=data, progress=progress)
 
@@ -219,7 +210,7 @@ def _arm(
     arm = replace(load_result(folder, data), carried=carried)
 
     def judge(target: Target, file: Path, proof: _ProofFile) -> Mapping[str, object]:
-        return judge_file(arm, target, file, proof.states, proof.seed).stated()
+        return arm.judge(target, file, proof.states, proof.seed).stated()
 
     return arm.identification.model, judge, arm.files
 

@@ -15,21 +15,8 @@ from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.arm_fit import ArmFit, FitSettings, fit_arm, processing_of
 from sysid_core.estimation.loaded_arm import LoadedIdentification
-from sysid_core.estimation.sequential import (
-    SequentialIdentification,
-    SequentialLeastSquares,
-    identify_sequentially,
-)
-from sysid_core.export import (
-    ArmResult,
-    Carried,
-    Description,
-    ExportedError,
-    ExportedTarget,
-    Target,
-    describe,
-    export_arm,
-)
+from sysid_core.estimation.sequential import SequentialIdentification, SequentialLeastSquares
+from sysid_core.export import ArmResult, Carried, Description, ExportedError, ExportedTarget, Target
 from sysid_core.files import FileKind, write_json, write_text, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
@@ -41,7 +28,7 @@ from sysid_core.report import (
     sequential_report,
 )
 from sysid_core.signals import ColumnMap, Recording
-from sysid_core.validation import Prediction, judge_identification, unexplained
+from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, mesh_places
 from sysid_core.workflows.settings import IdentifySettings
@@ -134,7 +121,7 @@ class IdentifiedArm:
             "inputs": dict(self.inputs),
             "fitted_samples": self.data.fitted,
             "verdict": self.verdict.to_dict(),
-            "unexplained": unexplained(self.training) if self.training else None,
+            "unexplained": Prediction.unexplained(self.training) if self.training else None,
             "gravity": self.data.model.gravity.tolist(),
             "robot": estimate.robot,
             "urdf_hash": estimate.urdf_hash,
@@ -162,7 +149,9 @@ class IdentifiedArm:
         }
 
     def write(self, folder: Path | str) -> tuple[str, ...]:
-        """Write estimate, parameters, result, report and URDF, and return the names of the files."""
+        """Write estimate, parameters, result, report and URDF, and return the names of the
+        files.
+        """
         folder = Path(folder)
         files = [*self._write_values(folder), "result.json", "report.html"]
         if isinstance(self.fit, ArmFit):
@@ -245,7 +234,7 @@ class IdentifiedArm:
         places = tuple(Path(folder) for folder in meshes)
         data, files = self.data, tuple(self.inputs.get("files", ()))
         arm = ArmResult(self.identification, data.runs, data.others, files, places, carried)
-        return export_arm(arm, named, Path(out), folder=result)
+        return arm.export(named, Path(out), folder=result)
 
 
 def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:
@@ -300,7 +289,7 @@ def identify_data(
     progress(Step.WRITING)
     description = None
     if verdict.ok or force:
-        description = describe(
+        description = Description.of(
             fit.identification,
             data.runs,
             data.others,
@@ -321,7 +310,7 @@ def _fitted(
             estimator = SequentialLeastSquares.of_arm(data.model, data.runs, data.unexcited)
             processing = processing_of(settings)
             progress(Step.FITTING)
-            return identify_sequentially(
+            return SequentialIdentification.of(
                 data.model, data.runs, data.friction, estimator, processing, trajectory=data.plan
             )
         return fit_arm(

@@ -12,14 +12,11 @@ import numpy as np
 
 from sysid_core.errors import SysIdError
 from sysid_core.export import (
-    SEED,
-    STATES,
     Projection,
+    Proof,
     Target,
     actuators_of,
-    hashed,
     largest_differences,
-    proof_of,
     reader_of,
     write_c,
     write_mjcf,
@@ -27,16 +24,7 @@ from sysid_core.export import (
 from sysid_core.files import write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm
-from sysid_core.servos import (
-    Replay,
-    ServoModel,
-    Term,
-    load_servos,
-    overall,
-    replay,
-    replay_in_mujoco,
-    servo_mjcf,
-)
+from sysid_core.servos import Replay, ServoMjcf, ServoModel, Term, load_servos
 from sysid_core.workflows.inputs import recorded_settings
 from sysid_core.workflows.servos import ServoSettings
 
@@ -51,7 +39,8 @@ class ServoErrors:
         inside: Error of the simulation with the identified servos [rad].
         exported: Error of MuJoCo's simulation with the exported file [rad].
         apart: RMS difference between the two simulations [rad].
-        command: RMS difference between the command and the simulation with the identified servos [rad].
+        command: RMS difference between the command and the simulation with the identified servos
+            [rad].
         held_out: True if the motions were not fitted.
     """
 
@@ -112,8 +101,8 @@ def _driven(
     assumed: Mapping[str, float],
     raised: Mapping[str, float] = MappingProxyType({}),
 ) -> _Driven:
-    """Robot with the terms of the servos that MJCF supports, computed from the identified terms; and with
-    the armature that MuJoCo needs.
+    """Robot with the terms of the servos that MJCF supports, computed from the identified terms;
+    and with the armature that MuJoCo needs.
     """
     names = model.robot.joint_names
     of = {servo.joint: servo for servo in model.servos}
@@ -140,7 +129,11 @@ def _driven(
 
 
 def servo_differences(
-    model: ServoModel, target: Target, file: Path, states: int = STATES, seed: int = SEED
+    model: ServoModel,
+    target: Target,
+    file: Path,
+    states: int = Proof.STATES,
+    seed: int = Proof.SEED,
 ) -> tuple[dict[str, float], float]:
     """Return the torque differences between servos and exported file by joint, and the difference
     that rounding explains [N m].
@@ -152,7 +145,7 @@ def servo_differences(
         states: Number of random states.
         seed: Seed of the random states.
     """
-    made = servo_mjcf(model)
+    made = ServoMjcf.of(model)
     robot: Projection = _driven(model, made.assumed, {} if target.holds_all else made.raised)
     if target.holds_all:
         robot = Projection(robot.model, robot.friction, robot.values)
@@ -176,14 +169,14 @@ def servo_errors(folder: Path, file: Path, data: Path | None = None) -> ServoErr
     settings, _ = recorded_settings(folder, ServoSettings, data)
     files, model = settings.files, load_servos(folder)
     motions = files.read_others(settings.unseen) if settings.unseen else files.read()
-    inside = replay(model, motions)
+    inside = Replay.all_of(model, motions)
     seconds = [item.recording.duration for item in inside]
-    exported = replay_in_mujoco(file, model, inside)
+    exported = ServoMjcf.replay(file, model, inside)
     simulated = [replace(x.recording, q=x.q) for x in inside]
     apart = [Replay(r, x.q) for r, x in zip(simulated, exported, strict=True)]
     errors = ([x.rms for x in xs] for xs in (inside, exported, apart))
     command = [x.command_rms for x in apart]
-    own, theirs, beside, sent = (overall(of, seconds) for of in (*errors, command))
+    own, theirs, beside, sent = (Replay.overall(of, seconds) for of in (*errors, command))
     return ServoErrors(own, theirs, beside, sent, held_out=bool(settings.unseen))
 
 
@@ -200,7 +193,7 @@ def stated_servos(
         "tolerance": tolerance,
         "largest_difference": dict(differences),
         "errors": None if errors is None else asdict(errors),
-        "losses": list(servo_mjcf(model).sentences),
+        "losses": list(ServoMjcf.of(model).sentences),
     }
 
 
@@ -224,7 +217,7 @@ def export_servos(
     folder = folder.parent if folder.is_file() else folder
     target = Target.C if file.suffix == ".c" else Target.MJCF
     model = load_servos(folder)
-    made = servo_mjcf(model)
+    made = ServoMjcf.of(model)
     driven = _driven(model, made.assumed)
     actuators = file.with_name(f"{file.stem}_actuators.yaml")
     files = [file, actuators]
@@ -246,6 +239,6 @@ def export_servos(
         sentences = (*sentences, f"The position errors are not stated: {err}")
     proof = file.with_name(f"{file.name}.proof.json")
     stated = stated_servos(model, target, differences, tolerance, errors)
-    exported = stated | {"files": [hashed(one, file.parent) for one in files]}
-    write_json(proof, proof_of(model.robot, folder, SERVOS, [exported]))
+    exported = stated | {"files": [Proof.hashed(one, file.parent) for one in files]}
+    write_json(proof, Proof.of(model.robot, folder, SERVOS, [exported]))
     return ExportedServos(file, actuators, proof, differences, tolerance, errors, sentences)

@@ -221,8 +221,8 @@ def identify_servos(
     Raises:
         SysIdError: A file cannot be read, or a recording does not belong to the robot.
     """
+    from sysid_core.servos import Replay
     from sysid_core.servos import identify_servos as identify
-    from sysid_core.servos import overall, replay
 
     progress(Step.READING)
     gains = settings.gains
@@ -234,10 +234,10 @@ def identify_servos(
         recordings, robot, gains=gains, ground=settings.ground, stops=settings.ends, progress=phase
     )
     progress(Step.WRITING)
-    shown = replay(result.model, unseen if settings.unseen else unseen[:_SHOWN])
+    shown = Replay.all_of(result.model, unseen if settings.unseen else unseen[:_SHOWN])
     errors = None
     if settings.unseen:
         seconds = [item.recording.duration for item in shown]
         of_both = ([item.rms for item in shown], [item.command_rms for item in shown])
-        errors = overall(of_both[0], seconds), overall(of_both[1], seconds)
+        errors = Replay.overall(of_both[0], seconds), Replay.overall(of_both[1], seconds)
     return IdentifiedServos(result, shown, errors, inputs_of(settings))

@@ -11,18 +11,15 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
-from sysid_core.signals import TABLE_ENDINGS
+from sysid_core.signals import TABLE_ENDINGS, WrenchStream
 from sysid_core.signals.wrench import (
     ClockOffset,
     FullCalibration,
     SensorCalibration,
     StaticPostures,
     WrenchSign,
-    calibrate_static,
-    require_sound_wrench,
-    retare,
     tare_static,
-    with_dress_pack,
+    wrench_faults,
 )
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import open_wrench
@@ -102,7 +99,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
     progress(Step.FITTING)
     if settings.check is not None:
         kept = SensorCalibration.load(settings.check)
-        found, change = retare(kept, postures, temperature=settings.temperature)
+        found, change = postures.retare(kept, temperature=settings.temperature)
         found = replace(found, stamp_ns=_stamp_ns(settings, postures))
         return Tared(found, kept=kept, change=change, remarks=remarks)
     found, full = _fit(settings, postures, frame)
@@ -116,10 +113,31 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
     except SignalError as err:
         no_delay = str(err)
     if settings.dress_pack:
-        found = with_dress_pack(found, postures)
+        found = postures.with_dress_pack(found)
     elif settings.tool:
         found = found.with_load_as_tool()
     return Tared(found, full, remarks=remarks, no_delay=no_delay)
+
+
+def require_sound_wrench(
+    stream: WrenchStream,
+    *,
+    force_range: float | None = None,
+    torque_range: float | None = None,
+) -> None:
+    """Raise an error if a wrench stream has faults; arguments as in `wrench_faults`.
+
+    Raises:
+        SignalError: The stream has faults; the message lists them, and `data["faults"]` contains
+            them.
+    """
+    faults = wrench_faults(stream, force_range=force_range, torque_range=torque_range)
+    if faults:
+        raise SignalError(
+            " ".join(fault.text for fault in faults),
+            remedy=" ".join(fault.remedy for fault in faults),
+            faults=faults,
+        )
 
 
 def _fit(
@@ -141,7 +159,7 @@ def _fit(
     full = None
     if settings.calibrate:
         sign = found.matrix[0, 0]
-        full = calibrate_static(
+        full = FullCalibration.of(
             sign * postures.wrench,
             postures.gravity_S,
             postures.R_WS,

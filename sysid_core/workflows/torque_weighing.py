@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.controller_payload import ControllerSetting, settings_of
+from sysid_core.controller_payload import ControllerSetting
 from sysid_core.diagnosis import examine, require_fit
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Processing
 from sysid_core.estimation.loaded_arm import (
+    CarriedBody,
     DriveGains,
     LoadedArm,
     PayloadFromTorques,
-    judge_carried_mass,
     torque_streams,
-    with_load,
 )
 from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.files import write_json
@@ -64,7 +63,9 @@ class WeighedByTorques:
         fail.
         """
         estimate = self.fit.estimate
-        return settings_of(estimate.values, estimate.covariance, self.verdict, np.eye(4))
+        return ControllerSetting.all_of(
+            estimate.values, estimate.covariance, self.verdict, np.eye(4)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for result.json."""
@@ -176,11 +177,10 @@ def weigh_by_torques(
     )
     progress(Step.PREDICTING)
     verdict = judge_estimate(fit.estimate) + judge_added(*fit.added)
+    carried = CarriedBody(model, settings.frame, fit.estimate.values)
     for run in loaded:
-        q = run.joints.ordered(model.joint_names).q
-        verdict += judge_carried_mass(model, settings.frame, fit.estimate.values, q)
-    heavier = with_load(model, settings.frame, fit.estimate.values)
-    for robot, runs in ((heavier, loaded), (model, unloaded)):
+        verdict += carried.judged(run.joints.ordered(model.joint_names).q)
+    for robot, runs in ((carried.robot, loaded), (model, unloaded)):
         if runs:
             verdict = verdict + examine(robot, runs, drives).verdict
     progress(Step.WRITING)

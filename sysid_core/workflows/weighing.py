@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sysid_core.controller_payload import ControllerSetting, LoadDiagram, settings_of
+from sysid_core.controller_payload import ControllerSetting, LoadDiagram
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation import payload as estimators_of
-from sysid_core.estimation.loaded_arm import judge_carried_mass, torques_agree
-from sysid_core.estimation.payload import PayloadSummary
+from sysid_core.estimation.loaded_arm import CarriedBody
+from sysid_core.estimation.payload import PayloadSummary, rivals
 from sysid_core.estimation.payload_live import (
+    KnownLoads,
     PayloadKnowledge,
     Weighing,
     held_data,
     judge_part,
     judge_weighing,
-    load_parts,
-    object_size,
-    part_probabilities,
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import SensorModel
@@ -42,16 +39,14 @@ from sysid_core.report import (
     payload_steps,
     save_and_list,
 )
-from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints
+from sysid_core.robot import Array, PoseRobot, RobotModel, hold_joints
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.settings import words
 from sysid_core.signals import (
     TABLE_ENDINGS,
     Recording,
-    RotationFormat,
     WrenchColumns,
     bags,
-    read_wrench_table,
     require_sound_units,
 )
 from sysid_core.signals.wrench import (
@@ -141,7 +136,9 @@ class WeighedRecording(Weighed):
 
     @property
     def advice(self) -> str:
-        """Sentence that recommends the motion with the most information about the unknown parameters."""
+        """Sentence that recommends the motion with the most information about the unknown
+        parameters.
+        """
         return self.knowledge.advice(self.weighing.data)
 
     @property
@@ -152,13 +149,15 @@ class WeighedRecording(Weighed):
         X = np.eye(4)
         if self.flange_frame:
             X = self.model.fixed_pose(self.flange_frame, self.weighing.sensor_frame)
-        return settings_of(self.estimate.values, self.estimate.covariance, self.verdict, X)
+        return ControllerSetting.all_of(
+            self.estimate.values, self.estimate.covariance, self.verdict, X
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for result.json."""
         errors = None
         if self.truth is not None:
-            size = object_size(self.summary) if self.shape is None else self.shape.size
+            size = self.summary.box_lengths if self.shape is None else self.shape.size
             errors = error_summary(self.estimate, self.truth, size)
         return {
             "recording": str(self.recording),
@@ -209,10 +208,10 @@ def weigh(
     verdict += Verdict((*weighing.doubts, *_other_order(recording, settings, weighing)))
     if run.units_assumed:
         verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
-    verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
+    carried = CarriedBody(model, weighing.sensor_frame, pi)
+    verdict += carried.judged(q)
     if run.joints.effort_kind.is_torque and not (
-        weighing.smoothed
-        and torques_agree(model, weighing.sensor_frame, pi, weighing.smoothed, run.joints)
+        weighing.smoothed and carried.torques_agree(weighing.smoothed, run.joints)
     ):
         verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
     if diagram is not None and pi[0] > 0:
@@ -327,13 +326,13 @@ def which_part(
     Args:
         recording: Path of a rosbag2 folder, MCAP file or table, with one load.
         settings: Settings of the sensor, including its calibration from a tare with no object held.
-        parts: Path of the file of known loads (see `load_parts`).
+        parts: Path of the file of known loads (see `KnownLoads.load`).
         expected: Name of the expected load; empty: any known load or none.
 
     Raises:
         SysIdError: A file cannot be read, or the sensor is not tared.
     """
-    known = load_parts(parts)
+    known = KnownLoads.load(parts)
     if settings.calibration is None:
         raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
     run, model, frame, still, remarks = open_wrench(
@@ -347,7 +346,7 @@ def which_part(
         sensor=SensorModel.named(settings.sensor),
         still=still,
     )
-    found = part_probabilities(data, known, sensor)
+    found = known.probabilities(data, sensor)
     return FoundPart(found, Verdict((judge_part(found, expected),)), (*run.notes, *remarks))
 
 
@@ -380,10 +379,10 @@ def open_wrench(
     still = False
     if path.suffix.lower() in TABLE_ENDINGS:
         joints = RobotModel.from_urdf(robot.robot).joint_names if robot.robot else ()
-        run, still = read_wrench_table(path, _columns(table), joint_names=joints)
-        frame = POSE_FRAME if run.urdf_xml else frame
+        run, still = _columns(table).read(path, joint_names=joints)
+        frame = PoseRobot.FRAME if run.urdf_xml else frame
     else:
-        stored = bags.open_bag(path)
+        stored = bags.StoredBag.open(path)
         run = bags.read_bag(stored, window_ns=_marked(stored))
     if not frame:
         raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
@@ -433,7 +432,7 @@ def _columns(table: TableSettings) -> WrenchColumns:
         wrench=words(table.wrench_columns),
         joints=words(table.joint_columns),
         pose=words(table.pose_columns),
-        rotation=RotationFormat.named(table.rotation, "The rotation's format", SignalError),
+        rotation=table.rotation,
         units=words(table.wrench_units),
         still=table.still,
     )
@@ -452,20 +451,8 @@ def _marked(bag: bags.StoredBag) -> tuple[int, int] | None:
 
 def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, Estimate]:
     """Estimates of the other methods, by their names on the command line."""
-    e = estimators_of
-    estimators: dict[str, Callable[[], Any]] = {
-        "ols": e.PayloadOLS,
-        "rtls": e.RecursiveTotalLeastSquares,
-        "lmi": e.PayloadLMI,
-    }
-    if shape is not None:
-        estimators |= {
-            "pmd": lambda: e.PointMassDiscretization(shape),
-            "pmd-squared": lambda: e.PointMassDiscretization(shape, squared=True),
-            "geo": lambda: e.EntropicRegression(shape),
-            "homogeneous": lambda: e.HomogeneousBody(shape),
-        }
-    elif method not in (*estimators, "map", "map-running"):
+    estimators = rivals(shape)
+    if method not in (*estimators, "map", "map-running"):
         raise SignalError(f"The method '{method}' needs a shape.", remedy="Give --shape.")
     if weighing.running is None and method == "map-running":
         raise SignalError(

@@ -8,9 +8,9 @@ from robot_sysid.msg import InertialEstimate
 from sysid_core.control import TorqueController, judge_for_control
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.robot.loops import ClosedChain, chain_with_parameters
+from sysid_core.robot.loops import ClosedChain
+from sysid_core.settings import Kind
 from sysid_core.validation import judge_estimate
 from sysid_nodes import conversions
 
@@ -55,7 +55,7 @@ class IdentifiedParameters:
         estimate = conversions.estimate_from_message(message)
         verdict = judge_estimate(estimate) + _without_springs(estimate)
         if verdict.ok:
-            candidate = chain_with_parameters(self._nominal, estimate.names, estimate.values)
+            candidate = self._nominal.with_parameters(estimate.names, estimate.values)
             verdict += judge_for_control(self._nominal, candidate, self._factor)
         if not verdict.ok:
             raise SysIdError(

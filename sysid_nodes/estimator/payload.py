@@ -25,14 +25,11 @@ from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import (
-    RUN_START,
-    TARE_PREFIX,
+    KnownLoads,
     OnlinePayload,
     PayloadSession,
     PayloadState,
     judge_part,
-    load_parts,
-    part_probabilities,
 )
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.reasons import Reason, Severity
@@ -127,7 +124,7 @@ class PayloadComponent:
         self._shape = load_shape(c.shape) if c.shape else None
         self._quality = SensorModel.named(c.sensor_quality)
         self._calibration = SensorCalibration.load(c.calibration) if c.calibration else None
-        self._parts = load_parts(Path(c.parts)) if c.parts else None
+        self._parts = KnownLoads.load(Path(c.parts)) if c.parts else None
         if self._parts is not None:
             node.create_service(Trigger, "~/which_part", self._on_which)
             # Not latched: a decision of the past says nothing of what is held now.
@@ -196,10 +193,10 @@ class PayloadComponent:
         if self.session is None:
             return
         stamp_ns = self._stamp(_MARKS, message.stamp)
-        if self._may_tare and message.label.startswith(TARE_PREFIX):
+        if self._may_tare and message.label.startswith(PayloadSession.TARE_PREFIX):
             self.session.tare_anew()  # instead of a kept tare; samples that are here already count
             self._may_tare = False
-        if message.label == RUN_START:
+        if message.label == PayloadSession.RUN_START:
             self._sensor.look_where()
         self.session.add_mark(stamp_ns, message.label)
 
@@ -221,7 +218,7 @@ class PayloadComponent:
                 remedy="Check that data_logger and the robot's driver are running.",
             )
         data, sensor = self.session.held_data(self.config.part_s)
-        found = part_probabilities(data, self._parts, sensor)
+        found = self._parts.probabilities(data, sensor)
         return judge_part(found, self.config.expected_part), found
 
     def _on_which(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

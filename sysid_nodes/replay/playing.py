@@ -15,7 +15,7 @@ from typing import Any
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from sysid_core.signals.bags import StoredBag, open_bag
+from sysid_core.signals.bags import StoredBag
 from sysid_nodes.lifecycle import stop_flag
 from sysid_nodes.replay.bag_publisher import BagPublisher
 
@@ -84,7 +84,7 @@ def replay(
     Raises:
         SignalError: The bag can't be read.
     """
-    bag = open_bag(path)
+    bag = StoredBag.open(path)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = BagPublisher(bag, clock=clock)
     sent = 0

@@ -148,10 +148,10 @@ def build_plant(
     """Return the MuJoCo simulation for the parameters of `simulated_robot`."""
     c, n = config, model.nv
     if c.servos:
-        from sysid_core.servos import load_servos, servo_plant  # compiles: only where it is used
+        from sysid_core.servos import ServoMjcf, load_servos  # compiles: only where it is used
 
         true = model.with_pi(differing_pi(model, c.link_error, rng))
-        return servo_plant(dataclasses.replace(load_servos(c.servos), robot=true))
+        return ServoMjcf.plant(dataclasses.replace(load_servos(c.servos), robot=true))
     if c.loops:
         chain = load_closed_chain(c.loops, model.urdf_xml)
         return ClosedChainPlant(differing_chain(chain, c.link_error, c.drive_error, rng))

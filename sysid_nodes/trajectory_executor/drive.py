@@ -10,7 +10,7 @@ from rclpy.qos import qos_profile_action_status_default
 
 from sysid_core.errors import SysIdError
 from sysid_core.execution import Command, Outgoing
-from sysid_core.kinds import Kind
+from sysid_core.settings import Kind
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode

@@ -22,12 +22,12 @@ from sysid_core.estimation import EstimateDifference
 from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.export import ArmResult, Target, export_arm
+from sysid_core.export import ArmResult, Target
 from sysid_core.robot import Array, FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
 from sysid_core.signals.wrench import (
+    FullCalibration,
     SensorCalibration,
-    calibrate_static,
     static_regressor,
     tare_static,
 )
@@ -148,7 +148,7 @@ def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
     for method in ("default", "ols"):
         begun = time.perf_counter()
         if method == "default":
-            full = calibrate_static(wrench[fit], gravity[fit], R_WS[fit], when[fit])
+            full = FullCalibration.of(wrench[fit], gravity[fit], R_WS[fit], when[fit])
             found, moved = full.calibration, full.bias_at(when[held]) - full.calibration.bias
         else:
             found, moved = tare_static(wrench[fit], gravity[fit], R_WS=R_WS[fit]), np.zeros(6)
@@ -302,7 +302,7 @@ def _exported(found: Identification, split: Split) -> dict[str, float]:
     for target in AS_EXPORTED:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                (made,) = export_arm(arm, [Target(target)], Path(folder))
+                (made,) = arm.export([Target(target)], Path(folder))
                 out[f"as_{target}"] = made.error.exported
             except SysIdError:
                 out[f"as_{target}"] = float("nan")

@@ -17,17 +17,8 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation.fit import Regression, friction_scale
-from sysid_core.robot import Array, DriveTrain, FrictionModel, usual_friction
-from sysid_core.robot.loops import (
-    ClosedChain,
-    ConstrainedMotion,
-    JointDrive,
-    assemble,
-    closure_state,
-    constrained_motion,
-    constrained_torques,
-    projected_drive_regressor,
-)
+from sysid_core.robot import Array, DriveTrain, FrictionModel
+from sysid_core.robot.loops import ClosedChain, ConstrainedMotion, JointDrive
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, central_difference
 
@@ -52,13 +43,13 @@ def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Reg
         joints = recording.joints.ordered(chain.actuated)
         assert joints.v is not None and joints.effort is not None  # simulated with both
         rate = 1e9 / float(np.median(np.diff(joints.stamps_ns)))
-        raw = constrained_motion(chain, joints.q, joints.v, central_difference(joints.v, rate))
+        raw = chain.motion(joints.q, joints.v, central_difference(joints.v, rate))
         v = ZeroPhaseFilter(VELOCITY_HZ).apply(raw.v, rate)
         a = ZeroPhaseFilter(ACCELERATION_HZ).apply(raw.a, rate)
         motion = ConstrainedMotion(raw.q, v, a, raw.G).rows(slice(None, None, DECIMATION))
         tau = ZeroPhaseFilter(TORQUE_HZ).apply(joints.effort, rate)[::DECIMATION]
-        W = projected_drive_regressor(chain, motion, chain.actuated)
-        parts.append((W, tau - constrained_torques(rest, motion)))
+        W = chain.drive_regressor(motion, chain.actuated)
+        parts.append((W, tau - rest.torques(motion)))
     W, tau = (np.concatenate(x) for x in zip(*parts, strict=True))
     friction = FrictionModel(DriveTrain.direct(chain.actuated), coulomb_velocity=0.0)
     return Regression(
@@ -130,7 +121,7 @@ def predict_segments(
             remedy="Give a longer run or shorter segments.",
         )
     predicted = np.empty((len(start), length, chain.n_actuated))
-    state = _State(assemble(chain, q_a[start]), v_a[start], np.zeros(len(start), dtype=bool))
+    state = _State(chain.assemble(q_a[start]), v_a[start], np.zeros(len(start), dtype=bool))
     for k in range(length):
         predicted[:, k] = state.q[:, chain.actuated_columns]
         state = _step(chain, state, effort[start + k], 1.0 / rate_hz)
@@ -163,7 +154,7 @@ def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
     The Coulomb friction of the passive joints is part of the bias; that of the actuated joints is
     not.
     """
-    state = closure_state(chain, q, v_a, correct=True)
+    state = chain.closure_state(q, v_a, correct=True)
     model = chain.model.pin_model
     data = model.createData()
     drives = np.array([chain.drive(name).values for name in chain.model.joint_names])
@@ -176,7 +167,7 @@ def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
         h[k] = pin.nonLinearEffects(model, data, q_k, state.v[k])
     M[:, np.arange(chain.n), np.arange(chain.n)] += drives[:, 2]
     h += np.einsum("kij,kj->ki", M, state.drift)
-    h += usual_friction(bias, state.v, np.zeros_like(state.v))
+    h += FrictionModel.usual_torques(bias, state.v, np.zeros_like(state.v))
     G_T = np.swapaxes(state.G, 1, 2)
     return _Reduced(
         G=state.G,

@@ -9,19 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay, with_provenance
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, with_provenance
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.planning import Trajectory
 from sysid_core.robot import DriveTrain, FrictionModel
-from sysid_core.robot.loops import (
-    DRIVE_NAMES,
-    ClosedChain,
-    DrivenRobot,
-    JointDrive,
-    chain_with_parameters,
-    constrained_motion,
-    constrained_torques,
-)
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, JointDrive
 from sysid_core.signals import Recording
 from sysid_core.simulation import ClosedChainPlant
 from sysid_studies.constrained.forward_integration import paper_regression, predict_segments
@@ -102,8 +94,8 @@ def study_robot(
     )
     models = {
         "nominal": chain,
-        "paper": chain_with_parameters(chain, paper.names, paper.values),
-        "identified": chain_with_parameters(chain, identified.names, identified.values),
+        "paper": chain.with_parameters(paper.names, paper.values),
+        "identified": chain.with_parameters(identified.names, identified.values),
         "truth": true_chain,
     }
     progress(0.3, "torque prediction")
@@ -141,7 +133,7 @@ def equations_of(
 
 def delay_of(chain: ClosedChain, recordings: Sequence[Recording]) -> float:
     """Return the delay of the torques relative to the motion [s]."""
-    return torque_delay(equations_of(chain, recordings, Processing())).seconds
+    return TorqueDelay.of(equations_of(chain, recordings, Processing())).seconds
 
 
 def identify_drives(
@@ -202,8 +194,8 @@ def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajecto
     """
     assert chain.box is not None  # set by constrained_study
     reference = sine_trajectory(chain, chain.box, speed, duration=duration)
-    motion = constrained_motion(chain, reference.q[::10], reference.v[::10], reference.a[::10])
-    if np.all(np.abs(constrained_torques(chain, motion)) <= chain.torque_limits):
+    motion = chain.motion(reference.q[::10], reference.v[::10], reference.a[::10])
+    if np.all(np.abs(chain.torques(motion)) <= chain.torque_limits):
         return reference
     return sine_trajectory(chain, chain.box, speed, duration=0.5 * duration, alone=True)
 
@@ -220,7 +212,7 @@ def _drive_values(chain: ClosedChain) -> dict[str, float]:
     return {
         f"{joint}.{symbol}": value
         for joint in chain.actuated
-        for symbol, value in zip(DRIVE_NAMES, chain.drive(joint).values, strict=True)
+        for symbol, value in zip(JointDrive.NAMES, chain.drive(joint).values, strict=True)
     }
 
 

@@ -10,9 +10,7 @@ import numpy as np
 
 from sysid_core.estimation import Estimate
 from sysid_core.planning.closed_chain import LoopExcitation
-from sysid_core.robot.loops import (
-    DRIVE_NAMES,
-)
+from sysid_core.robot.loops import JointDrive
 from sysid_studies.constrained.torque_errors import TorqueError
 from sysid_studies.constrained.tracking import JointSensorNoise
 
@@ -92,7 +90,7 @@ class ConstrainedSeed:
                     if name.endswith(f".{symbol}")
                 )
             )
-            for symbol in DRIVE_NAMES[:3]
+            for symbol in JointDrive.NAMES[:3]
         }
 
     def within_two_sd(self, model: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from sysid_core.planning import Segment, Trajectory, minimum_jerk
 from sysid_core.planning.closed_chain import reach_alone
 from sysid_core.robot import Array
-from sysid_core.robot.loops import ClosedChain, MotionBox, assemble
+from sysid_core.robot.loops import ClosedChain, MotionBox
 
 FADE = 1.5  # [s], in which a motion swells from rest and dies away: a third of its slowest wave
 RATE_HZ = 1000.0
@@ -67,7 +67,7 @@ def _trajectory(
     chain: ClosedChain, t: Array, q_a: Array, v_a: Array, a_a: Array, notes: tuple[str, ...]
 ) -> Trajectory:
     """Trajectory of the driven joints; the loops must close along it."""
-    assemble(chain, q_a[:: max(1, len(q_a) // 200)])
+    chain.assemble(q_a[:: max(1, len(q_a) // 200)])
     return Trajectory.of(chain.model, t, q_a, v_a, a_a, chain.actuated, notes=notes)
 
 

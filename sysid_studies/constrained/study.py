@@ -16,7 +16,7 @@ import numpy as np
 
 from sysid_core.planning.closed_chain import motion_box, plan_loop_excitation
 from sysid_core.report import Report
-from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
+from sysid_core.robot.loops import ClosedChain, JointDrive
 from sysid_studies.constrained.report import constrained_report
 from sysid_studies.constrained.robot import Progress, mean_errors, study_robot, tracking_test
 from sysid_studies.constrained.seed import (
@@ -151,7 +151,7 @@ class ConstrainedStudy:
             "parameter_errors": {
                 model: {
                     symbol: [seed.errors(model)[symbol] for seed in self.seeds]
-                    for symbol in DRIVE_NAMES[:3]
+                    for symbol in JointDrive.NAMES[:3]
                 }
                 for model in ("nominal", "paper", "identified")
             },

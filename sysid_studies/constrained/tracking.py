@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 from sysid_core.errors import ModelError
 from sysid_core.planning import Segment, Trajectory
 from sysid_core.robot import Array
-from sysid_core.robot.loops import (
-    ClosedChain,
-    actuated_inertia,
-    constrained_motion,
-    constrained_torques,
-)
+from sysid_core.robot.loops import ClosedChain
 from sysid_core.signals import EffortKind, Recording
 from sysid_core.simulation import ClosedChainPlant
 
@@ -46,7 +41,7 @@ class Gains:
             chain: Mechanism with loops.
             bandwidth: Bandwidth of the error [rad/s].
         """
-        inertia = actuated_inertia(chain)
+        inertia = chain.actuated_inertia()
         return cls(K_p=inertia * bandwidth**2, K_d=2.0 * inertia * bandwidth)
 
 
@@ -90,10 +85,8 @@ class ComputedTorque:
             a=trajectory.a[:, columns],
         )
         if feedforward:
-            motion = constrained_motion(
-                chain, self.trajectory.q, self.trajectory.v, self.trajectory.a
-            )
-            self.feedforward = constrained_torques(chain, motion)
+            motion = chain.motion(self.trajectory.q, self.trajectory.v, self.trajectory.a)
+            self.feedforward = chain.torques(motion)
         else:
             self.feedforward = np.zeros_like(self.trajectory.q)
 

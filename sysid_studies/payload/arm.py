@@ -13,12 +13,8 @@ import numpy as np
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
-    EntropicRegression,
-    HomogeneousBody,
     PayloadData,
-    PayloadOLS,
-    PointMassDiscretization,
-    RecursiveTotalLeastSquares,
+    rivals,
 )
 from sysid_core.estimation.payload_map import (
     JointSplines,
@@ -121,13 +117,14 @@ def _simulate(
 def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
     """Return the estimates of all methods of the paper and of this package from one recording."""
     shape = thing.shape
+    made = rivals(shape)
     return {
-        "homogeneous": HomogeneousBody(shape).fit(run.causal),
-        "OLS": PayloadOLS().fit(run.causal),
-        "RTLS": RecursiveTotalLeastSquares().fit(run.causal),
-        "GEO": EntropicRegression(shape).fit(run.causal),
-        "PMD c1=5000": PointMassDiscretization(shape, dynamism_scale=5e3).fit(run.causal),
-        "PMD c1=25000": PointMassDiscretization(shape, dynamism_scale=25e3).fit(run.causal),
+        "homogeneous": made["homogeneous"]().fit(run.causal),
+        "OLS": made["ols"]().fit(run.causal),
+        "RTLS": made["rtls"]().fit(run.causal),
+        "GEO": made["geo"]().fit(run.causal),
+        "PMD c1=5000": made["pmd"](dynamism_scale=5e3).fit(run.causal),
+        "PMD c1=25000": made["pmd"](dynamism_scale=25e3).fit(run.causal),
         "MAP running": RunningMAP(shape).fit(run.causal),
         "MAP": PayloadMAP(shape).fit(run.smoothed, run.belief),
     }

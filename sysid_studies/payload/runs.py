@@ -12,14 +12,8 @@ import numpy as np
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
-    EntropicRegression,
-    HomogeneousBody,
-    PayloadLMI,
-    PayloadOLS,
     PayloadSummary,
-    PointMassDiscretization,
-    RecursiveTotalLeastSquares,
-    WrenchEstimator,
+    rivals,
 )
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
@@ -123,19 +117,21 @@ def solvers(
         shape, sensor=sensor, measured_motion=isinstance(experiment.belief, WhiteMotion)
     )
 
-    def rival(estimator: WrenchEstimator) -> Callable[[], Estimate]:
-        return lambda: estimator.fit(data, residual_frame=poses)
+    made = rivals(shape)
+
+    def rival(name: str, **options: float) -> Callable[[], Estimate]:
+        return lambda: made[name](**options).fit(data, residual_frame=poses)
 
     return {
-        BASELINE: rival(HomogeneousBody(shape)),
-        "OLS": rival(PayloadOLS()),
-        "RTLS": rival(RecursiveTotalLeastSquares()),
-        "GEO": rival(EntropicRegression(shape)),
-        "LMI": rival(PayloadLMI()),
-        "PMD": rival(PointMassDiscretization(shape)),
-        "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
-        "PMD squared": rival(PointMassDiscretization(shape, squared=True)),
-        "PMD reduced": rival(PointMassDiscretization(shape, dynamism_scale=1e9)),
+        BASELINE: rival("homogeneous"),
+        "OLS": rival("ols"),
+        "RTLS": rival("rtls"),
+        "GEO": rival("geo"),
+        "LMI": rival("lmi"),
+        "PMD": rival("pmd"),
+        "PMD c1=5": rival("pmd", dynamism_scale=5.0),
+        "PMD squared": rival("pmd-squared"),
+        "PMD reduced": rival("pmd", dynamism_scale=1e9),
         RUNNING: lambda: running.fit(data),
         BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),
     }

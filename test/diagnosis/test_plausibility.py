@@ -39,9 +39,9 @@ from sysid_core.diagnosis.samples import LAGS
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
-from sysid_core.estimation.loaded_arm import judge_carried_mass
+from sysid_core.estimation.loaded_arm import CarriedBody
 from sysid_core.reasons import Outcome, Reason, Verdict
-from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount
+from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
@@ -97,7 +97,7 @@ def test_data_and_description_that_agree_pass(model, run):
 
 @pytest.mark.parametrize("mount", [(np.pi, 0.0, 0.0), (0.6, 0.3, 0.0)])
 def test_gravity_is_found_from_the_torques(model, mount):
-    true = gravity_of_mount(mount)
+    true = RobotModel.gravity_of_mount(mount)
     run = record(model.with_gravity(true))
     found = estimate_gravity(collect_samples(model, [run], DriveTrain.direct(model.joint_names)))
     angle = np.arccos(np.clip(found.gravity @ true / 9.81**2, -1.0, 1.0))
@@ -106,10 +106,10 @@ def test_gravity_is_found_from_the_torques(model, mount):
 
 
 def test_a_mount_and_its_gravity_belong_together():
-    gravity = gravity_of_mount((0.4, -0.7, 1.0))
-    np.testing.assert_allclose(gravity_of_mount(mount_of(gravity)), gravity, atol=1e-12)
+    gravity = RobotModel.gravity_of_mount((0.4, -0.7, 1.0))
+    np.testing.assert_allclose(RobotModel.gravity_of_mount(mount_of(gravity)), gravity, atol=1e-12)
     with pytest.raises(ModelError, match="three angles"):
-        gravity_of_mount((0.0, np.nan, 0.0))
+        RobotModel.gravity_of_mount((0.0, np.nan, 0.0))
     with pytest.raises(ModelError, match="impossible"):
         RobotModel.from_urdf("ur5").with_gravity((0.0, 0.0, 98.1))
 
@@ -165,7 +165,7 @@ def test_the_size_of_a_gain_is_found_at_once(model, run):
 def test_masses_off_by_one_factor_hide_no_other_fault(model, run):
     light = model.with_pi(model.pi / 3.0)
     assert judged(light, run).codes == ("cannot-tell",)
-    tilted = light.with_gravity(gravity_of_mount((0.4, 0.0, 0.0)))
+    tilted = light.with_gravity(RobotModel.gravity_of_mount((0.4, 0.0, 0.0)))
     assert [reason.code for reason in judged(tilted, run).failures] == ["mounting"]
 
 
@@ -189,7 +189,7 @@ def test_reversed_positions_of_several_joints_are_one_fault(model, run, joints):
 def test_two_faults_that_hide_each_other_are_named(model, run):
     """Alone, neither explains more than the other, so that none is named before both are found."""
     there = changed(run, effort=negated(run.joints.effort, 3))
-    tilted = model.with_gravity(gravity_of_mount((np.pi / 2, 0.0, 0.0)))
+    tilted = model.with_gravity(RobotModel.gravity_of_mount((np.pi / 2, 0.0, 0.0)))
     codes = {reason.code for reason in judged(tilted, there).failures}
     assert codes == {"mounting", "effort-sign"}
 
@@ -585,8 +585,8 @@ def test_torques_beyond_the_drives_limits_speak_for_wrong_efforts_not_for_wrong_
 
 def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
     load = np.array([1.117, 0.0, 0.0, 0.1, 0.01, 0.01, 0.01, 0.0, 0.0, 0.0])
-    assert judge_carried_mass(model, "tool0", load, run.joints.q).ok
-    found = judge_carried_mass(model, "tool0", load * 1000.0 / 9.81, run.joints.q)
+    assert CarriedBody(model, "tool0", load).judged(run.joints.q).ok
+    found = CarriedBody(model, "tool0", load * 1000.0 / 9.81).judged(run.joints.q)
     assert found.codes == ("load-too-heavy",)
     assert found.failures[0].data["mass"] == pytest.approx(114, abs=1)
 

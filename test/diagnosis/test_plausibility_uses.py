@@ -11,7 +11,7 @@ import pytest
 from sysid_core.diagnosis import Use, UseJudge
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.robot.loops import constrained_motion, constrained_torques, load_closed_chain
+from sysid_core.robot.loops import load_closed_chain
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 
 LOAD = pi_from_mass_com_inertia(0.8, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
@@ -102,14 +102,14 @@ def test_a_closed_chain_is_judged_by_what_its_driven_joints_show(swing, enough) 
     box, peak = chain.box, 1.1 * np.abs(s).max(axis=0)
     s, v, a = (swing * x / peak for x in (s, v, a))
     v, a = ((x * box.half) @ box.directions.T for x in (v, a))
-    motion = constrained_motion(chain, box.positions(s), v, a)
+    motion = chain.motion(box.positions(s), v, a)
     columns = [chain.model.joint_names.index(name) for name in chain.actuated]
     joints = JointStream(
         chain.actuated,
         np.round(t * 1e9).astype(np.int64),
         motion.q[:, columns],
         motion.v[:, columns],
-        effort=constrained_torques(chain, motion),
+        effort=chain.torques(motion),
         effort_kind=EffortKind.ACTUATOR_TORQUE,
     )
     use = next(

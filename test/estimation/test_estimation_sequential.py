@@ -10,12 +10,12 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation import ParameterVerdict
 from sysid_core.estimation.fit import LeastSquares, Regression, friction_scale
 from sysid_core.estimation.sequential import (
+    SequentialIdentification,
     SequentialLeastSquares,
-    identify_sequentially,
     motion_segments,
 )
 from sysid_core.identifiability import random_states
-from sysid_core.identifiability.composite_bodies import minimal_constants
+from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.planning import Segment, Trajectory
 from sysid_core.robot import (
     INERTIAL_UNITS,
@@ -50,7 +50,7 @@ class Bench:
     def __init__(self, model: RobotModel, moves, seed=0, postures=6, terms=TERMS) -> None:
         rng = np.random.default_rng(seed)
         n = model.nv
-        self.model, self.minimal = model, minimal_constants(model)
+        self.model, self.minimal = model, MinimalConstants.of(model)
         self.friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
         parts = [swing(rng.uniform(-2, 2, n), m) for m in moves for _ in range(postures)]
         q, v, a = (np.concatenate(x) for x in zip(*parts, strict=True))
@@ -190,7 +190,7 @@ def test_rotor_inertia_is_told_from_link_inertia_where_structure_allows(rng) -> 
 
 
 def test_another_robots_constants_are_refused(stanford) -> None:
-    other = minimal_constants(RobotModel.from_urdf("ur5"))
+    other = MinimalConstants.of(RobotModel.from_urdf("ur5"))
     with pytest.raises(EstimationError, match="another robot"):
         SequentialLeastSquares(other).fit(stanford.regression())
 
@@ -267,7 +267,7 @@ def test_recording_is_identified_with_and_without_its_plan(hint) -> None:
             for t, edge in ((s.start, "start"), (s.end, "end"))
         )
         run = Recording(run.joints, marks=marks, source=run.source)
-    result = identify_sequentially(
+    result = SequentialIdentification.of(
         bench.model,
         [run],
         bench.friction,
@@ -290,7 +290,7 @@ def test_recording_of_all_joints_at_once_is_refused(stanford) -> None:
     phase = np.arange(6.0)
     q, v, a = np.sin(3 * t + phase), 3 * np.cos(3 * t + phase), -9 * np.sin(3 * t + phase)
     with pytest.raises(EstimationError, match="a motion of a single joint"):
-        identify_sequentially(
+        SequentialIdentification.of(
             stanford.model,
             [recording(stanford, q, v, a)],
             stanford.friction,

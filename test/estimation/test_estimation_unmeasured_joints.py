@@ -9,21 +9,15 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
 from sysid_core.estimation.arm.block_scores import choose_prior_weight
 from sysid_core.estimation.arm.choices import choose_terms, term_benefits
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.estimation.loaded_arm.identify import identify_with_load
-from sysid_core.robot import (
-    GEARED_ARM_TERMS,
-    USUAL_TERMS,
-    DriveTrain,
-    FrictionModel,
-    FrictionTerm,
-    RobotModel,
-)
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot.friction import GEARED_ARM_TERMS, USUAL_TERMS
 from sysid_core.signals import EffortKind, JointStream, Recording
 
 RATE, DURATION = 200.0, 10.0
@@ -97,7 +91,7 @@ def test_the_gain_of_such_a_joint_is_refused(arm):
 def test_no_efforts_at_all_are_refused(arm):
     data = equations(arm, list(range(arm.nv)))
     for work in (
-        torque_delay,
+        TorqueDelay.of,
         choose_prior_weight,
         lambda x: identify_equations(x, ConsistentLeastSquares()),
     ):

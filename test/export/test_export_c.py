@@ -12,8 +12,8 @@ from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
 from sysid_core.export.c_code import c_of, c_prefix, write_c
-from sysid_core.export.c_reader import CReader
 from sysid_core.export.projection import Projection
+from sysid_core.export.readers import CReader
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,

@@ -24,8 +24,8 @@ from sysid_core.export.files import (
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.joint_fields import chain_fields, joint_fields
 from sysid_core.export.mjcf import MESH_FORMATS
-from sysid_core.export.mjcf_reader import MjcfReader
 from sysid_core.export.projection import Projection, projections
+from sysid_core.export.readers import MjcfReader
 from sysid_core.export.urdf import urdf_of
 from sysid_core.robot import (
     DriveTrain,
@@ -35,14 +35,7 @@ from sysid_core.robot import (
     Spring,
     example_robots,
 )
-from sysid_core.robot.loops import (
-    DrivenRobot,
-    JointDrive,
-    assemble,
-    constrained_motion,
-    constrained_torques,
-    load_closed_chain,
-)
+from sysid_core.robot.loops import DrivenRobot, JointDrive, load_closed_chain
 
 ARMS = [name for name in ("panda", "ur5", "kinova", "xarm7") if name in example_robots()]
 OFF = mujoco.mjtDisableBit
@@ -146,7 +139,7 @@ def test_loops_close_in_mujoco(rng):
     plant = mujoco.MjModel.from_xml_string(mjcf_of(chain.model, {}, chain=chain))
     assert plant.neq == len(chain.closures)
     data = mujoco.MjData(plant)
-    data.qpos[:] = assemble(chain, chain.actuated_home)
+    data.qpos[:] = chain.assemble(chain.actuated_home)
     mujoco.mj_forward(plant, data)
     errors = data.efc_pos[data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY]
     assert len(errors) == chain.n_equations
@@ -289,12 +282,12 @@ def test_a_closed_chain_has_our_torques_in_mujoco(rng, tmp_path):
     read = MjcfReader(write_mjcf(tmp_path / "leg.xml", text), chain.model.joint_names)
     q_a = chain.actuated_home + 0.02 * rng.normal(size=(20, chain.n_actuated))
     v_a, a_a = rng.normal(size=(2, 20, chain.n_actuated))
-    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
+    motion = chain.motion(q_a, v_a, a_a, ordered=False)
     dry = np.array([chain.drive(joint).F_c for joint in chain.model.joint_names])
     tree = read.smooth_torques(motion.q, motion.v, motion.a)
     smooth = chain.with_drives({j: replace(d, F_c=0.0) for j, d in drives.items()})
     found = np.einsum("kij,ki->kj", motion.G, tree)
-    assert found == pytest.approx(constrained_torques(smooth, motion), abs=1e-9)
+    assert found == pytest.approx(smooth.torques(motion), abs=1e-9)
     assert read.dry_friction == pytest.approx(dry)
     plant = mujoco.MjModel.from_xml_string(text)
     assert [plant.actuator(i).name for i in range(plant.nu)] == [

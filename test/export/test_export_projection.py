@@ -8,7 +8,7 @@ import pytest
 from exported_arm import LOADED, TRUTH, USUAL, identified
 
 from sysid_core.errors import ModelError
-from sysid_core.export import ExportedError, Target, describe
+from sysid_core.export import Description, ExportedError, Target
 from sysid_core.export.judged import judge_export
 from sysid_core.export.projection import Projection, Projections, inside, lost_in, projections
 from sysid_core.export.urdf import UrdfReader, urdf_of
@@ -41,7 +41,7 @@ def test_terms_that_the_target_holds_stay_as_they_are(rng):
 
 def test_friction_takes_over_what_the_lost_terms_explained(rng):
     result, fitted, kept = identified(LOADED, rng)
-    found = describe(result, fitted, kept)
+    found = Description.of(result, fitted, kept)
     assert found is not None
     robot = projections(result, fitted, Target.URDF).robot
     assert set(robot.lost) == {"inertia", "offset", "load", "smooth_sign"}
@@ -89,7 +89,7 @@ def test_code_loses_nothing(rng):
 def test_a_result_without_description_has_no_urdf(rng):
     result, fitted, kept = identified(USUAL, rng)
     bare = replace(result, model=replace(result.model, urdf_xml=""))
-    assert describe(bare, fitted, kept) is None
+    assert Description.of(bare, fitted, kept) is None
     with pytest.raises(ModelError, match="wasn't built from a URDF"):
         urdf_of(projections(bare, fitted, Target.URDF).robot)
 

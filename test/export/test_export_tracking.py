@@ -13,8 +13,8 @@ from two_joint_arm import swing
 
 from sysid_core.export import JointFields, mjcf_of
 from sysid_core.export.c_code import write_c
-from sysid_core.export.c_reader import CReader
 from sysid_core.export.projection import inside
+from sysid_core.export.readers import CReader
 
 STIFFNESS, DAMPING = np.array([40.0, 15.0]), np.array([6.0, 2.0])  # [N m/rad], [N m s/rad]
 

@@ -28,7 +28,7 @@ from sysid_core.files import (
 )
 from sysid_core.progress import watch_progress
 from sysid_core.servos import read_recordings
-from sysid_core.signals import read_wrench_table
+from sysid_core.signals import WrenchColumns
 
 DEEP = "40 levels deep|nesting depth"  # newer libyaml has a bound of its own
 KIND = FileKind("column map", "Start from an example.", SignalError)
@@ -67,7 +67,7 @@ def test_a_table_or_servo_motion_that_is_a_pipe_is_refused_at_once(
     path = tmp_path / f"run.{ending}"
     os.mkfifo(path)
     with pytest.raises(SignalError, match="a pipe or a device"):
-        read_wrench_table(path)
+        WrenchColumns().read(path)
     if ending == "parquet":
         with pytest.raises(SignalError, match="a pipe or a device"):
             read_recordings([path])
@@ -247,7 +247,7 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
 ROOT = Path(__file__).resolve().parents[2]
 # Files in folders that appear whole, and files that are appended to.
-ELSEWHERE = ("sysid_core/export/", "sysid_core/files/disk.py")
+ELSEWHERE = ("sysid_core/export/", "sysid_core/files/kind.py")
 
 
 def test_every_file_is_written_whole() -> None:

@@ -29,7 +29,7 @@ from sysid_core.robot import RobotModel, Rotor, reference_robots
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, read_table
-from sysid_core.signals.bags import open_bag
+from sysid_core.signals.bags import StoredBag
 from sysid_core.signals.wrench import SensorCalibration
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -235,7 +235,7 @@ def trajectory_of(path: Path) -> None:
 
 
 def bag_of(path: Path) -> None:
-    bag = open_bag(path)
+    bag = StoredBag.open(path)
     assert sum(1 for _ in bag.messages()) == bag.count <= 60
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.identifiability.composite_bodies import StepRows, solve_backward
+from sysid_core.identifiability.composite_bodies import BackwardSolution, StepRows
 
 P, SD = 6, 0.1
 
@@ -23,7 +23,7 @@ def triangular_blocks(rng, x, *, noise=SD, rows=30) -> list[StepRows]:
 
 def test_exact_rows_give_exact_parameters(rng) -> None:
     x = rng.normal(size=P)
-    solution = solve_backward(triangular_blocks(rng, x, noise=0.0), np.zeros(P), np.eye(P))
+    solution = BackwardSolution.of(triangular_blocks(rng, x, noise=0.0), np.zeros(P), np.eye(P))
     np.testing.assert_allclose(solution.x, x, atol=1e-11)
     assert [step.n_settled for step in solution.steps] == [2, 2, 2]
     assert solution.open_directions.shape == (P, 0)
@@ -40,7 +40,7 @@ def test_covariance_is_that_of_repeated_experiments(rng) -> None:
             StepRows(b.name, b.rows, b.values + SD * rng.normal(size=len(b.values)), SD**2 * np.eye(len(b.values)))
             for b in blocks
         ]  # fmt: skip
-        solution = solve_backward(noisy, np.zeros(P), np.eye(P))
+        solution = BackwardSolution.of(noisy, np.zeros(P), np.eye(P))
         errors.append(solution.x - x)
     sampled = np.cov(np.array(errors).T)
     np.testing.assert_allclose(
@@ -52,7 +52,7 @@ def test_covariance_is_that_of_repeated_experiments(rng) -> None:
 
 
 def test_later_steps_inherit_the_noise_of_earlier_ones(rng) -> None:
-    solution = solve_backward(triangular_blocks(rng, np.ones(P)), np.zeros(P), np.eye(P))
+    solution = BackwardSolution.of(triangular_blocks(rng, np.ones(P)), np.zeros(P), np.eye(P))
     variance = np.diagonal(solution.shares, axis1=1, axis2=2)  # (steps, P)
     np.testing.assert_allclose(
         variance[1:, 4:], 0.0, atol=1e-20
@@ -69,7 +69,7 @@ def test_weakly_shown_directions_wait_for_a_better_step(rng) -> None:
         StepRows("joint2", R, R @ x + SD * rng.normal(size=50), SD**2 * np.eye(50))
         for R in (weak, strong)
     ]
-    solution = solve_backward(blocks, np.zeros(2), np.eye(2))
+    solution = BackwardSolution.of(blocks, np.zeros(2), np.eye(2))
     assert [(s.n_settled, s.n_postponed) for s in solution.steps] == [(1, 1), (1, 0)]
     np.testing.assert_allclose(solution.x, x, atol=5 * SD / np.sqrt(40))
 
@@ -78,7 +78,7 @@ def test_unseen_directions_keep_the_prior_and_are_named(rng) -> None:
     R = np.zeros((20, 3))
     R[:, 0] = rng.normal(size=20)
     prior = np.array([0.0, 3.0, -1.0])
-    solution = solve_backward(
+    solution = BackwardSolution.of(
         [StepRows("joint1", R, R[:, 0], SD**2 * np.eye(20))], prior, np.eye(3)
     )
     np.testing.assert_allclose(solution.x, [1.0, 3.0, -1.0], atol=1e-9)

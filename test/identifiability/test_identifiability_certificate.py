@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability import BaseParameters, measure_excitation, random_states
+from sysid_core.identifiability import BaseParameters, Excitation, random_states
 from sysid_core.identifiability.rpna import combination_text, structural_identifiability
 from sysid_core.identifiability.rpna.answer import StructuralVerdict
 from sysid_core.robot import (
@@ -16,7 +16,7 @@ from sysid_core.robot import (
 def test_certificate_of_full_motion_is_maximal(rng):
     model = load_robot("puma560")
     Y = model.torque_regressor(*random_states(model, 60, rng))
-    excitation = measure_excitation(structural_identifiability(model), Y)
+    excitation = Excitation.measured(structural_identifiability(model), Y)
 
     assert excitation.maximally_exciting
     assert excitation.missing == ()
@@ -28,7 +28,7 @@ def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
     q, v, a = rng.normal(size=(3, 60, 2))
     q[:, 1] = v[:, 1] = a[:, 1] = 0.0  # the elbow is held straight
     Y = model.torque_regressor(q, v, a)
-    excitation = measure_excitation(structural_identifiability(model), Y)
+    excitation = Excitation.measured(structural_identifiability(model), Y)
 
     # tau1 = (Izz1 + Izz2 + 2 l mx2) a, tau2 = (Izz2 + l mx2) a + l my2 v^2: 3 of 4.
     assert (excitation.rank, excitation.structural_rank) == (3, 4)
@@ -47,7 +47,7 @@ def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
 def test_certificate_refuses_a_regressor_of_another_robot():
     answer = structural_identifiability(load_robot("puma560"))
     with pytest.raises(IdentifiabilityError, match="60 parameters"):
-        measure_excitation(answer, np.ones((10, 50)))
+        Excitation.measured(answer, np.ones((10, 50)))
 
 
 def test_parameters_come_back_from_base_values_with_and_without_a_prior(rng):

@@ -8,9 +8,9 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ExcitationError, IdentifiabilityError, ModelError
-from sysid_core.identifiability import sampled_base_parameters
+from sysid_core.identifiability import BaseParameters
 from sysid_core.identifiability.base_parameters import random_states
-from sysid_core.identifiability.composite_bodies import minimal_constants
+from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
 from sysid_core.robot import (
@@ -93,10 +93,10 @@ def test_map_to_base_parameters_is_exact_on_odd_arms(name, rng) -> None:
     kinds, axes, gravity = ODD_ARMS[name]
     for offsets in (None, np.zeros((len(kinds), 3))):
         model = arm(rng, kinds, axes, gravity, offsets)
-        minimal = minimal_constants(model)
+        minimal = MinimalConstants.of(model)
         Y = model.torque_regressor(*random_states(model, 10 * model.n_bodies + 20, rng))
         names = model.parameter_names
-        sampled = sampled_base_parameters(Y.reshape(-1, Y.shape[-1]), names)
+        sampled = BaseParameters.sampled(Y.reshape(-1, Y.shape[-1]), names)
         for base in (sampled, structural_identifiability(model).base):
             assert minimal.rank == base.rank, (minimal.names, base.base_names)
             M = base_map(minimal, base)
@@ -109,7 +109,7 @@ def test_map_to_exact_base_parameters_holds_on_random_arms(rng) -> None:
     for _ in range(150):
         kinds = "".join(rng.choice(list("RP"), size=rng.integers(1, 8), p=[0.65, 0.35]))
         model = arm(rng, kinds, gravity=[VERTICAL, (0, -9.81, 0), (1, 2, -9)][rng.integers(3)])
-        minimal = minimal_constants(model)
+        minimal = MinimalConstants.of(model)
         base = structural_identifiability(model).base
         assert minimal.rank == base.rank, kinds
         assert np.linalg.matrix_rank(base_map(minimal, base)) == base.rank
@@ -118,7 +118,7 @@ def test_map_to_exact_base_parameters_holds_on_random_arms(rng) -> None:
 def test_torques_from_the_constants_alone_equal_newton_euler(rng) -> None:
     for kinds in ("RRR", "PRPR", "RPPRR", "RRPRRR"):
         model = arm(rng, kinds)
-        minimal = minimal_constants(model)
+        minimal = MinimalConstants.of(model)
         constants = minimal.all_constants(minimal.values(model.pi))
         q, v, a = rng.uniform(-2, 2, size=(3, model.nv))
         tau = model.inverse_dynamics([q], [v], [a])[0]
@@ -133,7 +133,7 @@ def test_single_joint_equations_equal_the_full_regressor(rng) -> None:
     for _ in range(40):
         n = int(rng.integers(1, 6))
         model = arm(rng, "".join(rng.choice(list("RP"), size=n, p=[0.6, 0.4])))
-        minimal = minimal_constants(model)
+        minimal = MinimalConstants.of(model)
         moving = int(rng.integers(n))
         observed = int(rng.integers(moving, n))
         posture, motion = rng.normal(size=n), rng.normal(size=(3, 4))
@@ -172,7 +172,7 @@ def test_constants_of_every_serial_example_arm_map_to_its_exact_base_parameters(
     for name in arms:
         # Angles such as 1.5708 are read as what they stand for, by both analyses.
         model, _ = with_exact_angles(RobotModel.from_urdf(name))
-        minimal, base = minimal_constants(model), structural_identifiability(model).base
+        minimal, base = MinimalConstants.of(model), structural_identifiability(model).base
         assert minimal.rank == base.rank, name
         base_map(minimal, base)
 
@@ -181,7 +181,7 @@ def test_arms_with_grippers_are_serial_once_the_fingers_are_locked() -> None:
     model = RobotModel.from_urdf("panda")
     fingers = [name for name in model.joint_names if "finger" in name]
     arm_alone = model.with_locked(fingers)
-    assert minimal_constants(arm_alone).rank == structural_identifiability(arm_alone).base.rank
+    assert MinimalConstants.of(arm_alone).rank == structural_identifiability(arm_alone).base.rank
 
 
 def test_driving_axes_reproduce_the_kinematics(rng) -> None:
@@ -200,23 +200,23 @@ def test_driving_axes_reproduce_the_kinematics(rng) -> None:
 
 def test_trees_and_weightless_worlds_are_refused(rng) -> None:
     with pytest.raises(ModelError, match="not a serial arm"):
-        minimal_constants(RobotModel.from_urdf("solo12"))
+        MinimalConstants.of(RobotModel.from_urdf("solo12"))
     with pytest.raises(IdentifiabilityError, match="gravity"):
-        minimal_constants(arm(rng, "RR", [Z, X], gravity=(0, 0, 0)))
+        MinimalConstants.of(arm(rng, "RR", [Z, X], gravity=(0, 0, 0)))
 
 
 def test_parallel_joint_is_refused_with_its_property(rng) -> None:
     model = arm(rng, "RR", [Z, Z], offsets=[[0, 0, 0], [0, 0, 0.3]])
-    minimal = minimal_constants(model)
+    minimal = MinimalConstants.of(model)
     seen = visible_constants(minimal.chain, 0, 1, [0.0, 0.0])
     assert seen.names == ("U2_33",) and "1.1c" in seen.reason
-    moved_straight = minimal_constants(arm(rng, "PR", [Z, Z]))
+    moved_straight = MinimalConstants.of(arm(rng, "PR", [Z, Z]))
     with pytest.raises(ExcitationError, match=r"property 2\.1b"):
         check_postures(moved_straight, 0, 1, [[0.0, 0.0]])
 
 
 def test_too_few_postures_are_refused_and_name_what_stays_open() -> None:
-    minimal = minimal_constants(load_robot("stanford"))
+    minimal = MinimalConstants.of(load_robot("stanford"))
     posture = [0.7, 0.7, 0.0, 0.7, 0.7, 0.7]
     with pytest.raises(ExcitationError, match="remain undetermined") as caught:
         check_postures(minimal, 0, 5, [posture])

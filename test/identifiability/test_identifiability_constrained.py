@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_core.identifiability import constrained_ranks
+from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.robot import RobotModel
-from sysid_core.robot.loops import ClosedChain, Loop, LoopEnd, load_closed_chain, try_assemble
+from sysid_core.robot.loops import ClosedChain, Loop, LoopEnd, load_closed_chain
 
 
 def test_ranks_of_the_leg_are_98_120_and_156(rng):
-    ranks = constrained_ranks(load_closed_chain("own-leg"), rng)
+    ranks = ConstrainedRanks.of(load_closed_chain("own-leg"), rng)
     assert ranks.open_tree.rank == 101
     assert ranks.inertial.rank == 98
     assert ranks.with_drives.rank == 120
@@ -22,7 +22,7 @@ def test_ranks_of_the_leg_are_98_120_and_156(rng):
 
 def test_drive_inertia_of_the_first_joints_hides_behind_the_masses(rng):
     """98 + 4 per driven joint would be 122: two drive inertias can't be told from the links."""
-    ranks = constrained_ranks(load_closed_chain("own-leg"), rng)
+    ranks = ConstrainedRanks.of(load_closed_chain("own-leg"), rng)
     assert 98 + 24 - ranks.with_drives.rank == 2
 
 
@@ -30,7 +30,7 @@ def test_digits_leg_has_the_same_ranks(shared_data, rng):
     path = shared_data / "digit" / "digit_left_leg_loops.yaml"
     if not path.exists():
         pytest.skip("no Digit files")
-    ranks = constrained_ranks(load_closed_chain(path), rng)
+    ranks = ConstrainedRanks.of(load_closed_chain(path), rng)
     assert (ranks.inertial.rank, ranks.with_drives.rank, ranks.with_all_joints.rank) == (
         98,
         120,
@@ -40,7 +40,7 @@ def test_digits_leg_has_the_same_ranks(shared_data, rng):
 
 def test_an_open_chain_has_the_rank_of_its_tree():
     chain = ClosedChain(RobotModel.from_urdf("ur5"))
-    ranks = constrained_ranks(chain, np.random.default_rng(3))
+    ranks = ConstrainedRanks.of(chain, np.random.default_rng(3))
     assert ranks.inertial.rank == ranks.open_tree.rank
 
 
@@ -61,5 +61,5 @@ def test_a_four_bar_that_assembles_on_a_third_of_its_circle_has_ranks(rng):
         RobotModel.from_urdf(urdf + "</robot>"), (pin,), ("j0",), home=np.array([0.3, 0.8, -2.0])
     )
     circle = np.linspace(-np.pi, np.pi, 200)[:, None]
-    assert 0.2 < try_assemble(chain, circle).assembled.mean() < 0.5
-    assert 0 < constrained_ranks(chain, rng).inertial.rank < 10
+    assert 0.2 < chain.try_assemble(circle).assembled.mean() < 0.5
+    assert 0 < ConstrainedRanks.of(chain, rng).inertial.rank < 10

@@ -4,7 +4,7 @@
 import pytest
 
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.robot import load_robot, reference_rotors
+from sysid_core.robot import Rotor, load_robot
 
 # robot: dim V (without gravity), dim V (with), dim K (without), dim K (with), dim T, base, with rotors
 PAPER = {
@@ -33,7 +33,7 @@ PAPER = {
 @pytest.mark.parametrize("robot", PAPER)
 def test_dimensions_and_counts_are_the_papers(robot):
     v0, v, k0, k, transfer, n_base, with_rotors = PAPER[robot]
-    model, rotors = load_robot(robot), reference_rotors(robot)
+    model, rotors = load_robot(robot), Rotor.of_reference(robot)
     answer = structural_identifiability(model, rotors=rotors)
     weightless = structural_identifiability(model, gravity=[0, 0, 0])
 
@@ -52,7 +52,7 @@ def test_puma_without_gravity_has_34_base_parameters():
 def test_a_free_torso_lets_a_cheetah_leg_show_21_parameters_and_24_with_rotors():
     model, rotors = (
         load_robot("cheetah3-leg", floating_base=True),
-        reference_rotors("cheetah3-leg"),
+        Rotor.of_reference("cheetah3-leg"),
     )
     answer = structural_identifiability(model, rotors=rotors)
 
@@ -83,7 +83,7 @@ def test_two_perpendicular_links_have_one_and_seven_base_parameters():
     ("robot", "added"), [("two-link-parallel", 1), ("two-link-perpendicular", 0)]
 )
 def test_a_rotor_counts_only_if_it_is_felt_earlier_in_the_chain(robot, added):
-    answer = structural_identifiability(load_robot(robot), rotors=reference_rotors(robot))
+    answer = structural_identifiability(load_robot(robot), rotors=Rotor.of_reference(robot))
     assert answer.n_base_with_rotors == answer.n_base + added
 
 

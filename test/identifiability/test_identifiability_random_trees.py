@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.robot import (
-    RobotModel,
-    Rotor,
-    parameter_transform,
-    rotor_regressor,
-)
+from sysid_core.robot import RobotModel, Rotor, parameter_transform
 
 JOINTS = {
     "RX": pin.JointModelRX,
@@ -84,7 +79,7 @@ def sampled(model, rng, static=False, rotors=()):
         v, a = 0 * v, 0 * a
     Y = model.torque_regressor(q, v, a)
     if rotors:
-        Y = np.concatenate([Y, rotor_regressor(model, rotors, q, v, a)], axis=2)
+        Y = np.concatenate([Y, Rotor.regressor(model, rotors, q, v, a)], axis=2)
     return Y.reshape(-1, Y.shape[-1])
 
 

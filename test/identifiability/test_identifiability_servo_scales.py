@@ -6,7 +6,7 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability import numerical_rank
+from sysid_core.identifiability import NumericalRank
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos.scales import servo_scales
 
@@ -57,7 +57,7 @@ def added_nullity(
     gains = error[:, :, None] * np.eye(n)
     free = [j for j in range(n) if j != known]
     both = np.concatenate([W, gains[:, :, free]], axis=2)
-    rank, with_gains = (numerical_rank(x.reshape(-1, x.shape[2])).rank for x in (W, both))
+    rank, with_gains = (NumericalRank.of(x.reshape(-1, x.shape[2])).rank for x in (W, both))
     return rank + len(free) - with_gains
 
 

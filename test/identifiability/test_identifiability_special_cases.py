@@ -7,16 +7,10 @@ import pytest
 from special_robots import GEN3, chain_urdf, coupled_regressor, hand_urdf
 
 from sysid_core.errors import IdentifiabilityError, ModelError
-from sysid_core.identifiability import measure_excitation, random_states
+from sysid_core.identifiability import Excitation, random_states
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
 from sysid_core.identifiability.rpna.structural import exact_angle
-from sysid_core.robot import (
-    RobotModel,
-    Rotor,
-    load_robot,
-    reference_rotors,
-    rotor_regressor,
-)
+from sysid_core.robot import RobotModel, Rotor, load_robot
 
 
 @pytest.mark.parametrize("parent", ["palm", "one"])
@@ -69,7 +63,7 @@ def test_rotor_regressor_is_that_of_rotors_as_bodies(robot, rng):
     rotors = [
         Rotor(r.joint, r.ratio, axis, r.position)
         for r, axis in zip(
-            reference_rotors(robot), [None, (1.0, 0, 0), (0.6, 0, 0.8)] * 2, strict=False
+            Rotor.of_reference(robot), [None, (1.0, 0, 0), (0.6, 0, 0.8)] * 2, strict=False
         )
     ]
     big, G = with_rotor_bodies(model, rotors)
@@ -77,7 +71,7 @@ def test_rotor_regressor_is_that_of_rotors_as_bodies(robot, rng):
     Y = G.T @ big.torque_regressor(q @ G.T, v @ G.T, a @ G.T)
     columns = [10 * big.joint_names.index(f"{r.joint}_rotor") + 9 for r in rotors]
 
-    np.testing.assert_allclose(rotor_regressor(model, rotors, q, v, a), Y[..., columns], atol=1e-9)
+    np.testing.assert_allclose(Rotor.regressor(model, rotors, q, v, a), Y[..., columns], atol=1e-9)
 
 
 def test_ratio_one_rotor_parallel_to_its_joint_adds_nothing_even_on_a_floating_base():
@@ -148,7 +142,7 @@ def test_data_are_held_against_the_practical_answer(rng):
     model = RobotModel.from_urdf(chain_urdf(GEN3))
     answer = structural_identifiability(model)
     Y = model.torque_regressor(*random_states(model, 60, rng))
-    excitation = measure_excitation(answer, Y)
+    excitation = Excitation.measured(answer, Y)
 
     assert answer.practical is answer.exact_angles
     assert excitation.maximally_exciting

@@ -25,7 +25,7 @@ from sysid_core.clock_gate import ClockGate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
-from sysid_core.signals.bags import open_bag, read_bag
+from sysid_core.signals.bags import StoredBag, read_bag
 from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns
 from sysid_nodes.data_logger.live_filtering import LiveFiltering
 from sysid_nodes.data_logger.recorder import JOINTS, MARKS, TYPES, WRENCH, Recorder
@@ -149,7 +149,7 @@ def test_a_bag_is_closed_with_the_states_that_are_held_back_whatever_the_drivers
     response = logger.stop()
     assert response.success and response.path == bag
     assert 2.4 < logger.waited_s < 2.7 and logger.recorder.bag is None
-    stored = {topic.name: topic.count for topic in open_bag(bag).topics}
+    stored = {topic.name: topic.count for topic in StoredBag.open(bag).topics}
     assert stored["/joint_states"] == 50 and response.messages == sum(stored.values())
 
 
@@ -162,7 +162,7 @@ def test_a_bag_waits_for_the_wrench_and_for_the_end_of_a_marked_motion(tmp_path:
     states = logger.now + 10_000_000 * 50
     logger.late += [(0.1, lambda: logger.joints(states)), (3.0, lambda: logger.mark("motion:end"))]
     assert logger.stop().success and 2.9 < logger.waited_s < 3.2
-    stored = {topic.name: topic.count for topic in open_bag(bag).topics}
+    stored = {topic.name: topic.count for topic in StoredBag.open(bag).topics}
     assert stored["/wrench"] == 31 and stored["/marks"] == 2
 
 

@@ -11,8 +11,7 @@ import pytest
 from sysid_core.planning import HeldBox, MotionLimits, Trajectory
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.closed_chain.motion import slowed
-from sysid_core.robot.loops import constrained_motion, constrained_torques, load_closed_chain
-from sysid_core.robot.loops.constraints import loop_residual
+from sysid_core.robot.loops import load_closed_chain
 
 QUICK = LoopExcitation(duration=4.0, fill=0.5, population=3, generations=1, rate_hz=100.0)
 
@@ -45,7 +44,7 @@ def test_motions_are_joined_with_rests_and_close_their_loops(leg):
     assert [s.label for s in trajectory.segments] == [
         "still", "motion_1", "still", "motion_2", "still",
     ]  # fmt: skip
-    assert np.max(np.abs(loop_residual(leg, trajectory.q))) < 1e-10
+    assert np.max(np.abs(leg.loop_residual(trajectory.q))) < 1e-10
     assert not any("Slowed" in note for note in trajectory.notes)
 
 
@@ -55,7 +54,7 @@ def test_a_motion_that_is_too_fast_is_slowed_until_it_keeps_to_its_limits(leg):
     assert check.is_safe and 0.9 < check.usage["tcp speed"] <= 1.0
     assert slow.duration > 1.5 * fast.duration
     assert any("tcp speed" in note for note in slow.notes)
-    assert np.max(np.abs(loop_residual(leg, slow.q))) < 1e-6
+    assert np.max(np.abs(leg.loop_residual(slow.q))) < 1e-6
 
 
 def test_efforts_are_the_motors_with_the_loops_closed_and_what_is_held(leg):
@@ -65,7 +64,7 @@ def test_efforts_are_the_motors_with_the_loops_closed_and_what_is_held(leg):
     k = leg.actuated_columns
     moved = trajectory.q[:, k], trajectory.v[:, k], trajectory.a[:, k]
     loaded = dataclasses.replace(leg, model=held.attached_to(leg.model, within.tcp_frame))
-    torques, empty = (constrained_torques(x, constrained_motion(x, *moved)) for x in (loaded, leg))
+    torques, empty = (x.torques(x.motion(*moved)) for x in (loaded, leg))
     share = np.max(np.abs(torques) / leg.torque_limits)
     assert check.usage["effort"] == pytest.approx(share, rel=0.02)
     assert share > 1.05 * np.max(np.abs(empty) / leg.torque_limits)

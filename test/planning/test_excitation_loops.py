@@ -10,30 +10,15 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError, ModelError
-from sysid_core.identifiability import (
-    Excitation,
-    measure_excitation,
-    sampled_base_parameters,
-)
+from sysid_core.identifiability import BaseParameters, Excitation
 from sysid_core.planning.closed_chain import (
     AssemblyMap,
     LoopExcitation,
-    coupled_drives,
     motion_box,
     plan_loop_excitation,
 )
 from sysid_core.planning.closed_chain.plan import shown_by_motions, structural_rows
-from sysid_core.robot.loops import (
-    ClosedChain,
-    ConstrainedMotion,
-    constrained_motion,
-    constrained_parameter_names,
-    constrained_torques,
-    load_closed_chain,
-    projected_drive_regressor,
-    projected_regressor,
-)
-from sysid_core.robot.loops.constraints import loop_residual
+from sysid_core.robot.loops import ClosedChain, ConstrainedMotion, load_closed_chain
 from sysid_studies.constrained.sines import sine_trajectory
 
 SMALL = LoopExcitation(duration=5.0, generations=3, population=8, rate_hz=200.0)
@@ -47,8 +32,8 @@ def leg() -> ClosedChain:
 def condition(chain: ClosedChain, trajectories) -> float:
     blocks = []
     for t in trajectories:
-        motion = constrained_motion(chain, t.q[::10], t.v[::10], t.a[::10])
-        W = projected_drive_regressor(chain, motion, chain.actuated)
+        motion = chain.motion(t.q[::10], t.v[::10], t.a[::10])
+        W = chain.drive_regressor(motion, chain.actuated)
         blocks.append(W.reshape(-1, W.shape[2]))
     W = np.vstack(blocks)
     s = np.linalg.svd(W / np.linalg.norm(W, axis=0), compute_uv=False)
@@ -56,7 +41,7 @@ def condition(chain: ClosedChain, trajectories) -> float:
 
 
 def test_toes_share_a_foot(leg):
-    assert coupled_drives(leg) == (("toe_a", "toe_b"),)
+    assert leg.coupled_drives == (("toe_a", "toe_b"),)
 
 
 def test_the_legs_box_assembles_everywhere_and_uniquely(leg, rng):
@@ -95,18 +80,18 @@ def test_planned_motions_are_smooth_safe_and_well_conditioned(leg, rng):
         rate = 1.0 / (t.time[1] - t.time[0])
         np.testing.assert_allclose(np.gradient(t.q, 1 / rate, axis=0)[5:-5], t.v[5:-5], atol=2e-3)
         np.testing.assert_allclose(np.gradient(t.v, 1 / rate, axis=0)[5:-5], t.a[5:-5], atol=5e-2)
-        motion = constrained_motion(leg, t.q, t.v, t.a)
-        assert np.abs(loop_residual(leg, motion.q)).max() <= 1e-12
-        assert np.all(np.abs(constrained_torques(leg, motion)) <= leg.torque_limits)
+        motion = leg.motion(t.q, t.v, t.a)
+        assert np.abs(leg.loop_residual(motion.q)).max() <= 1e-12
+        assert np.all(np.abs(leg.torques(motion)) <= leg.torque_limits)
         assert np.abs(t.v).max() <= SMALL.velocity * 1.05
     assert condition(leg, planned) < 10.0
 
 
 def shown(chain: ClosedChain, *motions: ConstrainedMotion) -> Excitation:
-    names = constrained_parameter_names(chain, chain.actuated)
+    names = chain.parameter_names(chain.actuated)
     structure = structural_rows(chain, chain.actuated)
-    rows = [projected_regressor(chain, motion).reshape(-1, len(names)) for motion in motions]
-    return measure_excitation(sampled_base_parameters(structure, names), np.vstack(rows), structure)
+    rows = [chain.regressor(motion).reshape(-1, len(names)) for motion in motions]
+    return Excitation.measured(BaseParameters.sampled(structure, names), np.vstack(rows), structure)
 
 
 def test_planned_motions_excite_every_direction_that_can_be_identified(leg, rng):
@@ -124,7 +109,7 @@ def test_what_vigorous_motion_shows_is_the_measure(leg, rng):
     """Other random states show the same as those of the structure, but for chance."""
     q_a = leg.box.positions(rng.uniform(-1, 1, (400, 6)))
     v_a, a_a = rng.normal(size=(2, 400, 6)) * np.array([2.0, 8.0])[:, None, None]
-    found = shown(leg, constrained_motion(leg, q_a, v_a, a_a, ordered=False))
+    found = shown(leg, leg.motion(q_a, v_a, a_a, ordered=False))
     assert found.condition_number < 8.0
 
 
@@ -132,7 +117,7 @@ def test_what_one_joint_cannot_show_is_named(leg):
     t = sine_trajectory(leg, leg.box, 1.8, duration=2.0, alone=True)
     knee = next(s for s in t.segments if s.label == "knee")
     rows = np.flatnonzero((t.time >= knee.start) & (t.time <= knee.end))[::10]
-    found = shown(leg, constrained_motion(leg, t.q[rows], t.v[rows], t.a[rows]))
+    found = shown(leg, leg.motion(t.q[rows], t.v[rows], t.a[rows]))
     assert found.rank < 60
     first = found.unexcited()[0]
     assert first.startswith("Not excited at all") and "F_v, I_a of toe_b" in first

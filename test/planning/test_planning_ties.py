@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sysid_core.planning.ties import best_first, first_best
+from sysid_core.planning.trajectory import best_first, first_best
 
 # Scores a thousandth apart, or equal.
 SCORES = st.lists(st.integers(-500, 500).map(lambda k: 1e-3 * k), min_size=1, max_size=20)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import GEARED_ARM_TERMS, DriveTrain, FrictionModel, FrictionTerm
-from sysid_core.robot.friction import play
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm
+from sysid_core.robot.friction import GEARED_ARM_TERMS, play
 
 JOINTS = ("j1", "j2")
 

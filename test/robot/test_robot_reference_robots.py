@@ -6,7 +6,7 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import load_robot, reference_robots, reference_rotors
+from sysid_core.robot import Rotor, load_robot, reference_robots
 
 
 def modified_dh(alpha, a, d, theta):
@@ -60,7 +60,7 @@ def test_every_reference_robot_loads_fixed_and_floating(name):
     fixed, floating = load_robot(name), load_robot(name, floating_base=True)
 
     assert floating.nv == fixed.nv + 6
-    assert {rotor.joint for rotor in reference_rotors(name)} <= set(fixed.joint_names)
+    assert {rotor.joint for rotor in Rotor.of_reference(name)} <= set(fixed.joint_names)
 
 
 def test_unknown_robot_names_what_there_is():

@@ -12,12 +12,12 @@ from scipy.spatial.transform import Rotation
 from sysid_core.controller_payload import (
     VENDORS,
     ControllerPayload,
+    ControllerSetting,
     ExchangeState,
     LoadDiagram,
     PayloadExchange,
     PayloadLimits,
     VendorRequest,
-    settings_of,
 )
 from sysid_core.controller_payload.exchange import controller_settings
 from sysid_core.errors import ModelError, SysIdError
@@ -140,11 +140,11 @@ def test_the_torque_that_stays_unknown_is_that_of_the_moments_at_the_flange() ->
     X[:3, 3] = arm
     pi = pi_from_mass_com_inertia(mass, np.zeros(3), INERTIA)
     sd = np.array([0.01, *[1e-3 * mass] * 3, *[1e-4] * 6])
-    lines = settings_of(pi, np.diag(sd**2), Verdict(()), X)
+    lines = ControllerSetting.all_of(pi, np.diag(sd**2), Verdict(()), X)
     expected = 9.80665 * np.hypot(0.01 * 0.5, 1e-3 * mass)
     assert [line.torque_sd for line in lines] == pytest.approx([expected] * 6)
     failed = Verdict((Reason.failure("no-body"),))
-    assert settings_of(pi, np.diag(sd**2), failed, X) == ()
+    assert ControllerSetting.all_of(pi, np.diag(sd**2), failed, X) == ()
 
 
 def test_a_load_diagram_permits_less_farther_from_the_flange() -> None:

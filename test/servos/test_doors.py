@@ -16,7 +16,6 @@ from rosbags.typesys import Stores, get_typestore
 from sysid_core.errors import SignalError
 from sysid_core.robot import hold_joints, load_robot
 from sysid_core.servos import ServoRecording, read_recordings
-from sysid_core.servos.recording import match_joints
 
 JOINTS = ("lift", "elbow")
 
@@ -112,7 +111,7 @@ def test_lerobots_columns_go_by_name_and_its_gripper_by_share(tmp_path: Path) ->
     robot = hold_joints(load_robot("so101"), joints=("shoulder_pan", "gripper"))
     rows = np.stack([np.linspace(-90, 90, 30), np.linspace(0, 100, 30)], axis=1)
     (read,) = read_recordings([lerobot_rows(tmp_path / "set", LEROBOT, rows, rows)])
-    matched = match_joints(read, robot)
+    matched = read.matched(robot)
     low, high = robot.position_limits
     np.testing.assert_allclose(matched.q[[0, -1], 0], [-np.pi / 2, np.pi / 2])
     np.testing.assert_allclose(matched.q[[0, -1], 1], [low[1], high[1]])
@@ -126,11 +125,11 @@ def test_lerobots_shares_of_ranges_are_the_limits_or_the_calibrations(tmp_path: 
     folder = lerobot_rows(tmp_path / "set", LEROBOT, rows, rows)
     (read,) = read_recordings([folder], percent=True)
     low, high = robot.position_limits
-    np.testing.assert_allclose(match_joints(read, robot).q[[0, -1]], [low, high])
+    np.testing.assert_allclose(read.matched(robot).q[[0, -1]], [low, high])
     motor = {"id": 1, "drive_mode": 0, "homing_offset": 0, "range_min": 1024, "range_max": 3072}
     (tmp_path / "arm.json").write_text(json.dumps({"shoulder_pan": motor}))
     (read,) = read_recordings([folder], calibration=tmp_path / "arm.json")
-    matched = match_joints(read, robot)
+    matched = read.matched(robot)
     np.testing.assert_allclose(matched.q[[0, -1], 0], [-np.pi / 2, np.pi / 2])
     np.testing.assert_allclose(matched.q[[0, -1], 1], [low[1], high[1]])
 
@@ -337,7 +336,7 @@ def test_a_gripper_alone_in_per_cent_is_a_share_of_its_limits(tmp_path: Path) ->
         tmp_path / "x.csv", np.column_stack([t, np.sin(t), share, np.sin(t), share]),
         delimiter=",", header=head, comments="",
     )  # fmt: skip
-    read = match_joints(read_recordings([tmp_path / "x.csv"])[0], robot)
+    read = read_recordings([tmp_path / "x.csv"])[0].matched(robot)
     np.testing.assert_allclose(read.q[:, 0], np.sin(t))
     np.testing.assert_allclose(read.q[:, 1], low + share / 100.0 * (high - low))
 
@@ -347,7 +346,7 @@ def test_columns_that_are_no_joint_are_left_out_if_most_are(motion: ServoRecordi
     names = (*robot.joint_names[2::-1], "left_finger", "right_finger")
     wide = np.column_stack([motion.q, motion.q, motion.q[:, 0]])
     r = replace(motion, joints=names, q=wide, target=wide)
-    read = match_joints(r, robot)
+    read = r.matched(robot)
     assert read.joints == robot.joint_names[:3]
     np.testing.assert_array_equal(read.q, wide[:, 2::-1])
     assert "left_finger" in read.notes[-1]

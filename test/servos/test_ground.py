@@ -12,16 +12,9 @@ import pytest
 import sysid_core
 from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel, load_robot
-from sysid_core.servos import (
-    JointServo,
-    ServoModel,
-    ServoRecording,
-    Term,
-    identify_servos,
-    save_servos,
-)
+from sysid_core.servos import ServoModel, ServoRecording, Term, identify_servos, save_servos
 from sysid_core.servos.ground import Ground, Surface, _arm_rollout, _lowest, clearance, find_ground
-from sysid_core.servos.model import warm_up
+from sysid_core.servos.model import JointServo, warm_up
 from sysid_core.servos.rollout import drive_rollout, follow_commands
 
 SHAPE = (

@@ -18,18 +18,17 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
-    JointServo,
+    Replay,
     ServoModel,
     ServoRecording,
     Term,
     identify_servos,
-    overall,
     read_recordings,
-    replay,
     save_servos,
 )
 from sysid_core.servos.examine import ServoReason
-from sysid_core.servos.recording import match_joints, taken_by_place
+from sysid_core.servos.model import JointServo
+from sysid_core.servos.recording import taken_by_place
 
 PENDULUM = """<robot name="pendulum"><link name="base"/><link name="bob">
 <inertial><origin xyz="0 0 {z}"/><mass value="{mass}"/>
@@ -105,9 +104,9 @@ def test_stiffness_friction_and_delay_of_a_simulated_arm_are_found(
         assert found[Term.FRICTION] == pytest.approx(FRICTION / KP, rel=0.15)
         assert found[Term.DELAY] == pytest.approx(DELAY, abs=0.015)
         assert sd[Term.COMPLIANCE] < 0.2 / KP
-    (unseen,) = replay(result.model, motions[2:])
-    assert overall([unseen.rms], [1.0]) < 0.004
-    assert overall([unseen.command_rms], [1.0]) > 0.03
+    (unseen,) = Replay.all_of(result.model, motions[2:])
+    assert Replay.overall([unseen.rms], [1.0]) < 0.004
+    assert Replay.overall([unseen.command_rms], [1.0]) > 0.03
 
 
 def test_the_command_states_the_error_on_recordings_that_were_not_fitted(
@@ -158,8 +157,8 @@ def test_slow_motions_leave_friction_that_every_servo_has_to_friction(robot: Rob
         return ServoRecording("motion", arm.joints, t, np.round(q / tick) * tick, t, target)
 
     slow, fast = motion(0.3), motion(2.5)
-    (again,) = replay(identify_servos([slow], robot).model, [fast])
-    assert overall([again.rms], [1.0]) < 0.05 * overall([again.command_rms], [1.0])
+    (again,) = Replay.all_of(identify_servos([slow], robot).model, [fast])
+    assert Replay.overall([again.rms], [1.0]) < 0.05 * Replay.overall([again.command_rms], [1.0])
 
 
 @pytest.mark.parametrize(("term", "value"), [(Term.INVERSE_SPEED, 1 / 0.4), (Term.INTEGRAL, 3.0)])
@@ -173,8 +172,8 @@ def test_what_hobby_servos_seldom_have_is_found(
     result = identify_servos([seen], robot)
     for joint in result.joints:
         assert joint.servo.values[term] == pytest.approx(value, rel=0.05)
-    (again,) = replay(result.model, [unseen])
-    assert overall([again.rms], [1.0]) < 0.002
+    (again,) = Replay.all_of(result.model, [unseen])
+    assert Replay.overall([again.rms], [1.0]) < 0.002
 
 
 @pytest.mark.parametrize("seed", [1, 5])
@@ -299,7 +298,7 @@ def test_a_joint_that_was_never_sent_elsewhere_is_replayed_by_a_usual_servo(
     result = identify_servos([recorded(3, still=True)], robot)
     assert {f.joint for f in result.findings if f.reason is ServoReason.UNMOVED} == {"elbow"}
     assert result.outcome is Outcome.WARN
-    (unseen,) = replay(result.model, motions[2:])
+    (unseen,) = Replay.all_of(result.model, motions[2:])
     assert unseen.rms[1] < 0.5 * unseen.command_rms[1]
 
 
@@ -313,7 +312,7 @@ def test_times_in_milliseconds_are_refused(
 
 def test_other_joints_than_the_robots_are_refused(motions: tuple[ServoRecording, ...]) -> None:
     with pytest.raises(SignalError, match="columns"):
-        match_joints(motions[0], load_robot("puma560"))
+        motions[0].matched(load_robot("puma560"))
 
 
 def test_columns_are_put_in_the_robots_order(
@@ -323,7 +322,7 @@ def test_columns_are_put_in_the_robots_order(
     turned = ServoRecording(
         "x", ("ELBOW.pos", "lift.pos"), r.t, r.q[:, ::-1], r.t_target, r.target[:, ::-1]
     )
-    np.testing.assert_array_equal(match_joints(turned, robot).q, r.q)
+    np.testing.assert_array_equal(turned.matched(robot).q, r.q)
 
 
 def test_columns_under_other_names_are_taken_by_their_place_with_a_warning(
@@ -352,8 +351,8 @@ def test_a_servo_with_a_speed_limit_is_not_outvoted_by_motions_below_it(shared_d
     result = identify_servos(runs, load_robot(PENDULUM.format(z=-arm, mass=mass)))
     (servo,) = result.model.servos
     assert 4.0 < 1.0 / servo.values[Term.INVERSE_SPEED] < 6.0  # [rad/s], as other gains show it
-    errors = [r.rms for r in replay(result.model, runs)]
-    assert overall(errors, [r.duration for r in runs]) < 0.04
+    errors = [r.rms for r in Replay.all_of(result.model, runs)]
+    assert Replay.overall(errors, [r.duration for r in runs]) < 0.04
 
 
 @pytest.mark.slow
@@ -367,8 +366,8 @@ def test_a_real_so101_is_replayed_from_ordinary_motion(shared_data: Path) -> Non
     ]
     unseen = [r for r in motions if r.name in ("symmetric_motion", "triangle_wave", "wave_motion")]
     result = identify_servos(fitted, load_robot("so101"))
-    replays = replay(result.model, unseen)
-    assert overall([r.rms for r in replays], [r.recording.duration for r in replays]) < 0.012
+    replays = Replay.all_of(result.model, unseen)
+    assert Replay.overall([r.rms for r in replays], [r.recording.duration for r in replays]) < 0.012
     assert json.dumps([f.sentence for f in result.findings])
 
 

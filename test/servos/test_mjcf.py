@@ -18,19 +18,11 @@ from two_joint_arm import call
 
 from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.export import Target, write_mjcf
-from sysid_core.export.c_reader import CReader
+from sysid_core.export.readers import CReader
 from sysid_core.report import moving_robot
 from sysid_core.robot import load_robot
-from sysid_core.servos import (
-    JointServo,
-    Replay,
-    ServoModel,
-    ServoRecording,
-    Term,
-    replay_in_mujoco,
-    servo_mjcf,
-    servo_plant,
-)
+from sysid_core.servos import Replay, ServoMjcf, ServoModel, ServoRecording, Term
+from sysid_core.servos.model import JointServo
 from sysid_core.simulation import SensorNoise, SimulatedRobot
 from sysid_core.workflows import ServoFiles, ServoSettings, inputs_of
 from sysid_core.workflows.servo_export import servo_differences
@@ -76,8 +68,8 @@ def replayed(model: ServoModel) -> tuple[float, float]:
     ours = model.simulate(t, target, t, target[0])
     recording = ServoRecording("motion", model.joints, t, ours, t, target)
     with tempfile.TemporaryDirectory() as folder:
-        path = write_mjcf(Path(folder) / "arm.xml", servo_mjcf(model).text)
-        (theirs,) = replay_in_mujoco(path, model, [Replay(recording, ours)])
+        path = write_mjcf(Path(folder) / "arm.xml", ServoMjcf.of(model).text)
+        (theirs,) = ServoMjcf.replay(path, model, [Replay(recording, ours)])
     return tuple(float(np.sqrt(np.mean(x**2))) for x in (theirs.rms, target - ours))
 
 
@@ -94,11 +86,11 @@ def test_a_light_damped_joint_that_moves_drags_no_sticking_one_in_mujoco(tmp_pat
     target = np.stack([np.full(len(t), 0.012), 0.5 * np.sin(t)], axis=1)
     ours = model.simulate(t, target, t, [0.0, 0.0])
     recording = ServoRecording("motion", JOINTS, t, ours, t, target)
-    path = write_mjcf(tmp_path / "arm.xml", servo_mjcf(model).text)
-    (theirs,) = replay_in_mujoco(path, model, [Replay(recording, ours)])
+    path = write_mjcf(tmp_path / "arm.xml", ServoMjcf.of(model).text)
+    (theirs,) = ServoMjcf.replay(path, model, [Replay(recording, ours)])
     assert np.ptp(ours[:, 0]) == 0.0 and np.ptp(ours[:, 1]) > 0.5
     assert np.ptp(theirs.q[:, 0]) < 1e-3
-    assert any("Raised armature" in said for said in servo_mjcf(model).sentences)
+    assert any("Raised armature" in said for said in ServoMjcf.of(model).sentences)
 
 
 def written_arm(folder: Path) -> Path:
@@ -162,7 +154,7 @@ def test_a_proof_compares_torques_and_motions_and_is_repeated(tmp_path: Path) ->
 @pytest.mark.parametrize("wrong", ["kp", "armature", "damping", "frictionloss", "forcerange"])
 def test_a_file_with_a_wrong_term_has_other_torques(tmp_path: Path, wrong: str) -> None:
     model = model_of(breakaway=0.004)
-    text = servo_mjcf(model).text
+    text = ServoMjcf.of(model).text
     changed = re.sub(
         f'{wrong}="([^"]*)"',
         f'{wrong}="0.1 1"' if "range" in wrong else f'{wrong}="0.1"',
@@ -223,7 +215,7 @@ def test_friction_of_loads_and_of_rest_is_held_by_a_constant() -> None:
 
 
 def test_what_mujoco_cannot_hold_is_said() -> None:
-    out = servo_mjcf(model_of(breakaway=0.004, inverse_acceleration=0.02))
+    out = ServoMjcf.of(model_of(breakaway=0.004, inverse_acceleration=0.02))
     assert out.lost["lift"] == {Term.INVERSE_ACCELERATION: 0.02}
     assert out.constant["lift"] == {Term.BREAKAWAY: 0.004}
     assert any("profile's acceleration" in s and "lift 0.02" in s for s in out.sentences)
@@ -233,10 +225,10 @@ def test_what_mujoco_cannot_hold_is_said() -> None:
 def test_a_stiffness_that_gravity_does_not_show_is_assumed_aloud_or_refused() -> None:
     robot = load_robot(URDF)
     loose = JointServo("elbow", {Term.TIME_CONSTANT: 0.05})
-    out = servo_mjcf(ServoModel(robot, (JointServo("lift", SERVO), loose)))
+    out = ServoMjcf.of(ServoModel(robot, (JointServo("lift", SERVO), loose)))
     assert out.assumed == {"elbow": pytest.approx(20.0)}
     with pytest.raises(ModelError, match="stiffness"):
-        servo_mjcf(ServoModel(robot, (loose,)))
+        ServoMjcf.of(ServoModel(robot, (loose,)))
 
 
 def test_a_page_shows_the_measured_arm_within_the_simulated_one() -> None:
@@ -250,7 +242,7 @@ def test_a_page_shows_the_measured_arm_within_the_simulated_one() -> None:
 
 
 def test_a_simulated_servo_arm_sags_lags_and_plays_as_its_terms_say() -> None:
-    plant = servo_plant(model_of(zero=0.01, backlash=0.005))
+    plant = ServoMjcf.plant(model_of(zero=0.01, backlash=0.005))
     targets = np.array([0.2, 0.3])
     plant.reset(targets)
     late = [plant.step(targets + 0.1).q for _ in range(10)]  # 20 ms of 30 ms of dead time

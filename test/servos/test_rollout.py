@@ -10,8 +10,9 @@ import pytest
 import sysid_core
 from sysid_core.errors import SignalError
 from sysid_core.robot import load_robot
-from sysid_core.servos import JointServo, ServoModel, Term
+from sysid_core.servos import ServoModel, Term
 from sysid_core.servos.bodies import BodyTree
+from sysid_core.servos.model import JointServo
 
 
 def model(**terms: float) -> ServoModel:

@@ -14,16 +14,16 @@ from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
     JointServo,
+    ServoMjcf,
     ServoModel,
     ServoRecording,
     Term,
     identify_servos,
     save_servos,
-    servo_mjcf,
 )
 from sysid_core.servos.choose import joint_motions
+from sysid_core.servos.examine import FREE, find_stops
 from sysid_core.servos.ground import Ground, Surface
-from sysid_core.servos.stops import FREE, find_stops
 from sysid_core.workflows import ServoFiles, ServoSettings
 
 PENDULUM = """<robot name="pendulum"><link name="base"/><link name="bob">
@@ -93,7 +93,7 @@ def test_a_found_stop_is_simulated_saved_and_exported(robot: RobotModel, tmp_pat
     assert loaded.servos[0].stops == servo.stops
     q = loaded.simulate(r.t_target, r.target, r.t, r.q[0])
     assert np.sqrt(np.mean((q - r.q) ** 2)) < 0.004
-    joint = ET.fromstring(servo_mjcf(loaded).text).find(".//joint[@name='lift']")
+    joint = ET.fromstring(ServoMjcf.of(loaded).text).find(".//joint[@name='lift']")
     assert joint is not None
     low, high = map(float, joint.attrib["range"].split())
     assert (low, high) == (-2.0, pytest.approx(STOP, abs=0.003))

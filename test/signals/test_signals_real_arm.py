@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_core.signals import ColumnMap, JointStream, in_order, read_table
-from sysid_core.signals.filters import ZeroPhaseFilter, filter_joints, smooth_motion
+from sysid_core.signals.filters import ZeroPhaseFilter, filter_joints
 from sysid_core.signals.timing import sample_noise
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def arm(shared_data: Path) -> JointStream:
 def velocity_from_positions(arm: JointStream) -> np.ndarray:
     """Velocities at the arm's stamps, of the zero-phase filter that sees positions only."""
     bare = JointStream(arm.names, arm.stamps_ns, arm.q)
-    smooth = smooth_motion(bare, 125.0, ZeroPhaseFilter(8.0))
+    smooth = ZeroPhaseFilter(8.0).smooth(bare, 125.0)
     return np.stack([np.interp(arm.time, smooth.time, v) for v in smooth.v.T], axis=1)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sysid_core.signals import standstill_share
 from sysid_core.signals.timing import quantisation
-from sysid_core.signals.wrench import saturated
+from sysid_core.signals.wrench.checks import saturated
 
 
 def test_steps_of_an_encoder_are_found_and_noise_has_none(rng: np.random.Generator) -> None:

@@ -11,7 +11,6 @@ import yaml
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, EffortKind, TableLayout, read_any_table, read_table
-from sysid_core.signals.table import table_recording
 
 CONFIG = Path(__file__).resolve().parents[2] / "config" / "columns"
 MAP = {
@@ -364,7 +363,7 @@ def test_arrays_of_other_programs_give_the_same_recording(tmp_path):
     expected = read_table(write(tmp_path / "r.csv", rows), ColumnMap.from_dict(MAP)).joints
     np.savez(tmp_path / "r.npz", **table)
     scipy.io.savemat(tmp_path / "r.mat", table)
-    found = [table_recording(table, columns)]
+    found = [read_table(table, columns)]
     found += [read_table(tmp_path / f"r.{ending}", columns) for ending in ("npz", "mat")]
     for run in found:
         assert run.joints.q == pytest.approx(expected.q)

@@ -6,11 +6,7 @@ import pytest
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import JointStream
-from sysid_core.signals.filters import (
-    ZeroPhaseFilter,
-    central_difference,
-    smooth_motion,
-)
+from sysid_core.signals.filters import ZeroPhaseFilter, central_difference
 from sysid_core.signals.filters.zero_phase import resample
 
 
@@ -52,7 +48,7 @@ def test_central_differences_are_of_fourth_order():
 def test_irregular_samples_give_smooth_motion_with_derivatives(with_velocity):
     rng = np.random.default_rng(1)
     t = np.cumsum(rng.uniform(0.008, 0.012, 1500))
-    out = smooth_motion(stream(t - t[0], with_velocity), 100.0, ZeroPhaseFilter(10.0))
+    out = ZeroPhaseFilter(10.0).smooth(stream(t - t[0], with_velocity), 100.0)
     s = out.time[50:-50]
     assert np.diff(out.stamps_ns) == pytest.approx(1e7, abs=1)
     assert out.v[50:-50, 0] == pytest.approx(2.0 * np.cos(2.0 * s), abs=5e-3)
@@ -86,6 +82,6 @@ def test_a_few_samples_or_a_senseless_cutoff_are_refused():
         ZeroPhaseFilter(5.0).apply(np.zeros(5), 100.0)
     for few in (0, 1):
         with pytest.raises(SignalError, match="too short"):
-            smooth_motion(stream(np.arange(few) / 100.0), 100.0, ZeroPhaseFilter(5.0))
+            ZeroPhaseFilter(5.0).smooth(stream(np.arange(few) / 100.0), 100.0)
     with pytest.raises(SignalError, match="positive cut-off"):
         ZeroPhaseFilter(0.0)

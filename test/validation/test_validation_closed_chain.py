@@ -17,9 +17,6 @@ from sysid_core.robot.loops import (
     JointDrive,
     Loop,
     LoopEnd,
-    assemble,
-    closure_state,
-    constrained_torques,
     load_closed_chain,
 )
 from sysid_core.signals import EffortKind
@@ -61,14 +58,14 @@ def test_projection_removes_mujocos_constraint_forces_whatever_their_softness(le
     plant = ClosedChainPlant(smooth, SolverSettings(solimp=(d, d, 0.001, 0.5, 2.0)))
     q_a = leg.box.positions(rng.uniform(-1, 1, (10, 6)))
     v_a, u = rng.normal(size=(10, 6)), 20.0 * rng.normal(size=(10, 6))
-    state = closure_state(leg, assemble(leg, q_a), v_a)
+    state = leg.closure_state(leg.assemble(q_a), v_a)
     for k in range(10):
         plant.reset(state.q[k], state.v[k])
         plant.mj_data.ctrl[leg.actuated_columns] = u[k]
         mujoco.mj_forward(plant.mj_model, plant.mj_data)
         a = plant.mj_data.qacc.copy()
         motion = ConstrainedMotion(state.q[[k]], state.v[[k]], a[None], state.G[[k]])
-        np.testing.assert_allclose(constrained_torques(smooth, motion)[0], u[k], atol=1e-8)
+        np.testing.assert_allclose(smooth.torques(motion)[0], u[k], atol=1e-8)
 
 
 def test_true_parameters_track_a_hundredth_of_a_degree(run):

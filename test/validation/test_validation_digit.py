@@ -14,18 +14,12 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_core.estimation import Estimate
-from sysid_core.identifiability import constrained_ranks
+from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import Trajectory
 from sysid_core.planning.closed_chain import LoopExcitation, motion_box, plan_loop_excitation
 from sysid_core.robot import RobotModel
-from sysid_core.robot.loops import (
-    ClosedChain,
-    constrained_motion,
-    constrained_torques,
-    load_closed_chain,
-    try_assemble,
-)
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.robot.loops.file import closed_chain_from_mapping
 from sysid_core.simulation import ClosedChainPlant
 from sysid_studies.constrained.robot import delay_of, identify_drives, perturbed_truth
@@ -58,7 +52,7 @@ def test_both_legs_assemble_from_the_whole_robots_description(digit, side, rng, 
     leg = leg_of(digit, side, tmp_path)
     assert leg.n == 15 and all(name.startswith(side) for name in leg.model.joint_names)
     box = motion_box(leg, rng)
-    found = try_assemble(leg, box.positions(rng.uniform(-1, 1, (100, 6))))
+    found = leg.try_assemble(box.positions(rng.uniform(-1, 1, (100, 6))))
     assert found.assembled.all()
 
 
@@ -76,7 +70,7 @@ def test_the_right_leg_is_the_left_one_in_a_mirror(digit, rng, tmp_path):
     q_a = motion_box(left, rng).positions(rng.uniform(-1, 1, (20, 6)))
     v_a, a_a = rng.normal(size=(2, 20, 6))
     u = [
-        constrained_torques(leg, constrained_motion(leg, *(sign * x for x in (q_a, v_a, a_a))))
+        leg.torques(leg.motion(*(sign * x for x in (q_a, v_a, a_a))))
         for leg, sign in ((left, 1.0), (right, -1.0))
     ]
     np.testing.assert_allclose(u[1], -u[0], atol=2e-3 * np.abs(u[0]).max())
@@ -124,7 +118,7 @@ def arm(digit) -> ClosedChain:
 def test_what_an_arm_can_tell_is_the_same_exactly_and_by_samples(arm, rng):
     assert not arm.passive
     exact = structural_identifiability(arm.model)
-    ranks = constrained_ranks(arm, rng)
+    ranks = ConstrainedRanks.of(arm, rng)
     assert exact.n_base == ranks.inertial.rank == ranks.open_tree.rank == 24
 
 
@@ -162,7 +156,7 @@ def test_an_arm_is_identified_on_the_command_line(arm, digit, rng, tmp_path):
     assert (
         numbers["rank"]
         == numbers["structural_rank"]
-        == constrained_ranks(arm, rng).with_drives.rank
+        == ConstrainedRanks.of(arm, rng).with_drives.rank
     )
     assert numbers["physically_consistent"]
     for joint in arm.actuated:

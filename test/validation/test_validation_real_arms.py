@@ -14,7 +14,8 @@ from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.loaded_arm import DriveGains, KnownLoad
 from sysid_core.estimation.loaded_arm.identify import identify_with_load
 from sysid_core.estimation.payload import PayloadSummary
-from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot.friction import GEARED_ARM_TERMS, USUAL_TERMS
 from sysid_core.signals import ColumnMap, read_table
 from sysid_core.validation import Prediction
 

@@ -16,12 +16,7 @@ from sysid_core.control import (
 )
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.robot.loops import (
-    ClosedChain,
-    constrained_motion,
-    constrained_torques,
-    load_closed_chain,
-)
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.simulation import ClosedChainPlant, MujocoPlant
 
 Q = np.array([0.3, -1.0, 1.2, -0.4, 0.8, 0.1])
@@ -56,7 +51,7 @@ def test_a_closed_chain_gets_its_projected_torques() -> None:
     controller = TorqueController(leg, 10.0)
     controller.set_point(0.0, q, v, v)
     controller.measured(0.0, q, v)
-    expected = constrained_torques(leg, constrained_motion(leg, q[None], v[None], v[None]))[0]
+    expected = leg.torques(leg.motion(q[None], v[None], v[None]))[0]
     np.testing.assert_allclose(controller.effort(0.0), expected, atol=1e-9)
 
 

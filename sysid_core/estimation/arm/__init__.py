@@ -6,20 +6,9 @@ from sysid_core.estimation.arm.block_scores import (
 )
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import Identification, identify, with_provenance
-from sysid_core.estimation.arm.recordings import (
-    Processing,
-    driven_joints,
-    predicted_efforts,
-    prepare,
-    prepare_motion,
-)
-from sysid_core.estimation.arm.spans import filled, full_parameters
-from sysid_core.estimation.arm.torque_delay import (
-    ArmLags,
-    JointDelay,
-    TorqueDelay,
-    torque_delay,
-)
+from sysid_core.estimation.arm.recordings import Processing, driven_joints
+from sysid_core.estimation.arm.spans import filled
+from sysid_core.estimation.arm.torque_delay import ArmLags, JointDelay, TorqueDelay
 
 __all__ = [
     "ArmEquations",
@@ -31,11 +20,6 @@ __all__ = [
     "TorqueDelay",
     "driven_joints",
     "filled",
-    "full_parameters",
     "identify",
-    "predicted_efforts",
-    "prepare",
-    "prepare_motion",
-    "torque_delay",
     "with_provenance",
 ]

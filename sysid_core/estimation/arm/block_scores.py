@@ -21,7 +21,7 @@ from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.arm.spans import Estimator, filled
 from sysid_core.estimation.fit import LeastSquares, Regression
 from sysid_core.robot import Array, RobotModel
-from sysid_core.robot.loops import DrivenRobot, try_assemble
+from sysid_core.robot.loops import DrivenRobot
 
 N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
 LEAST_GAIN = 0.005  # relative drop of the held-out error that anything else than usual must bring
@@ -386,10 +386,12 @@ def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
 
 
 def _postures(model: RobotModel, wide: Array, recorded: Array, rng: np.random.Generator) -> Array:
-    """Random positions (K, n); where the loops cannot be closed, recorded positions replace them."""
+    """Random positions (K, n); where the loops cannot be closed, recorded positions replace
+    them.
+    """
     if not isinstance(model, DrivenRobot):
         return wide
-    lost = ~try_assemble(model.chain, wide).assembled
+    lost = ~model.chain.try_assemble(wide).assembled
     out = wide.copy()
     out[lost] = recorded[rng.integers(len(recorded), size=int(np.sum(lost)))]
     return out

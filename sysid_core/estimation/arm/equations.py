@@ -22,7 +22,6 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.recordings import (
     Processing,
     earlier,
-    prepare,
     refuse_unmeasured,
     unmeasured_joints,
 )
@@ -173,7 +172,7 @@ class ArmEquations:
         parts = tuple(
             span
             for recording in recordings
-            for span in prepare(model, recording, friction, processing)
+            for span in processing.prepare(model, recording, friction)
         )
         return cls(
             model,
@@ -245,7 +244,9 @@ class ArmEquations:
 
     @cached_property
     def motion_times(self) -> tuple[Array, ...]:
-        """Time at which the state of each sample was first reached, one array (K_i,) per span [s]."""
+        """Time at which the state of each sample was first reached, one array (K_i,) per span
+        [s].
+        """
         return first_times([span.motion for span in self.spans])
 
     def moving(self) -> list[NDArray[np.bool_]]:
@@ -376,7 +377,9 @@ class ArmEquations:
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """Samples of a regression: rows of each span, torques, stamps, starts of spans and recordings."""
+    """Samples of a regression: rows of each span, torques, stamps, starts of spans and
+    recordings.
+    """
 
     rows: tuple[NDArray[np.intp], ...]
     tau: Array

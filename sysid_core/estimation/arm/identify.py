@@ -14,8 +14,8 @@ from pydantic import Field, field_validator
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import Processing, predicted_efforts, unmeasured_notes
-from sysid_core.estimation.arm.spans import Estimator, full_parameters, require_recordings
+from sysid_core.estimation.arm.recordings import Processing, unmeasured_notes
+from sysid_core.estimation.arm.spans import Estimator, require_recordings
 from sysid_core.estimation.arm.velocity_feedback import VelocityFeedback
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, Vector3, write_yaml
@@ -119,10 +119,9 @@ class Identification:
         return identified, nominal
 
     def _predict(self, recording: Recording, bodies: Sequence[Array]) -> tuple[Array, ...]:
-        return predicted_efforts(
+        return self.processing.predicted_efforts(
             self.model,
             recording,
-            self.processing,
             self.friction.drives,
             lambda q, v, a: self._torques(q, v, a, bodies),
         )
@@ -271,7 +270,7 @@ def identify_equations(
     for _ in range(load_rounds if equations.friction.needs_load else 1):
         regression = equations.regression(pi)
         estimate = estimator.fit(regression)
-        parameters = full_parameters(regression, estimate, estimator.fixed)
+        parameters = regression.full_parameters(estimate, estimator.fixed)
         pi = parameters[: regression.n_inertial]
     return Identification(
         equations.model,

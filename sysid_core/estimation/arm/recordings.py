@@ -20,12 +20,11 @@ from sysid_core.estimation.arm.spans import (
     shifted,
 )
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import DrivenRobot
-from sysid_core.settings import bounded, require_bounds
+from sysid_core.settings import Kind, bounded, require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
+from sysid_core.signals.filters import ZeroPhaseFilter
 
 _FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
@@ -129,67 +128,99 @@ class Processing:
         few = max(1, int(rate_hz / (_SAMPLES_PER_PERIOD * self.torque_cutoff_hz)))
         return slice(trim, K - trim, few if step is None else step)
 
+    def prepare(
+        self, model: RobotModel, recording: Recording, friction: FrictionModel
+    ) -> tuple[Span, ...]:
+        """Return the filtered gapless spans of a recording, with the joints in the order of the
+        robot.
 
-def prepare(
-    model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
-) -> tuple[Span, ...]:
-    """Return the filtered gapless spans of a recording, with the joints in the order of the robot.
+        Args:
+            model: Robot model.
+            recording: Joint states with declared efforts.
+            friction: Friction model with the drives, which convert efforts to torques.
 
-    Args:
-        model: Robot model.
-        recording: Joint states with declared efforts.
-        friction: Friction model with the drives, which convert efforts to torques.
-        processing: Sampling rates and cut-off frequencies.
+        Raises:
+            SignalError: The recording is invalid or too short.
+        """
+        require_torques(recording.joints, recording.source, currents=True)
+        out = []
+        for motion, rate in self.prepare_motion(model, recording):
+            assert motion.effort is not None  # `require_torques` has seen to it
+            tau = friction.drives.torques(motion.effort, motion.q)
+            tau = tau - model.passive_torques(motion.q, filled(motion.v), filled(motion.a))
+            out.append(Span(motion, tau, rate, recording.source))
+        return tuple(out)
 
-    Raises:
-        SignalError: The recording is invalid or too short.
-    """
-    require_torques(recording.joints, recording.source, currents=True)
-    out = []
-    for motion, rate in prepare_motion(model, recording, processing):
-        assert motion.effort is not None  # `require_torques` has seen to it
-        tau = friction.drives.torques(motion.effort, motion.q)
-        tau = tau - model.passive_torques(motion.q, filled(motion.v), filled(motion.a))
-        out.append(Span(motion, tau, rate, recording.source))
-    return tuple(out)
+    def prepare_motion(
+        self, model: RobotModel, recording: Recording
+    ) -> Iterator[tuple[JointStream, float]]:
+        """Yield the filtered motion of every span without gaps, with its sampling rate [Hz];
+        efforts are not required.
 
+        Args:
+            model: The robot; its order of joints is that of the result.
+            recording: Joint states.
 
-def prepare_motion(
-    model: RobotModel, recording: Recording, processing: Processing
-) -> Iterator[tuple[JointStream, float]]:
-    """Yield the filtered motion of every span without gaps, with its sampling rate [Hz]; efforts
-    are not required.
+        Raises:
+            SignalError: Values are not finite, or no span is long enough.
+        """
+        stream = driven_joints(model, recording.joints)
+        require_finite(stream, recording.source)
+        if self.differentiate is Differentiation.POSITIONS:
+            stream = replace(stream, v=None, a=None)
+        low_pass = ZeroPhaseFilter(self.motion_cutoff_hz)
+        found = False
+        for part in stream.pieces(self.max_gap_s, self.rate_hz):
+            if len(part) < _FEWEST:
+                continue
+            native = (len(part) - 1) / part.time[-1]
+            rate = self.rate_hz if native > 0.8 * self.rate_hz else native
+            if part.time[-1] * rate < _FEWEST - 1:
+                continue
+            motion = low_pass.smooth(part, rate)
+            found = True
+            yield (earlier(motion, self.delay) if self.delay else motion), rate
+        if not found:
+            raise SignalError(
+                f"'{recording.source}' has no span of {_FEWEST} samples at its rate or {self.rate_hz:g} Hz without a gap of"
+                f" {self.max_gap_s} s.",
+                remedy="Allow larger gaps, or record again.",
+            )
 
-    Args:
-        model: The robot; its order of joints is that of the result.
-        recording: Joint states.
-        processing: Sampling rates and cut-off frequencies.
+    def predicted_efforts(
+        self,
+        model: RobotModel,
+        recording: Recording,
+        drives: DriveTrain,
+        torques: Callable[[Array, Array, Array], Sequence[Array]],
+    ) -> tuple[Array, ...]:
+        """Return the efforts predicted by several models, at the stamps and in the unit of the
+        recording; NaN in gaps.
 
-    Raises:
-        SignalError: Values are not finite, or no span is long enough.
-    """
-    stream = driven_joints(model, recording.joints)
-    require_finite(stream, recording.source)
-    if processing.differentiate is Differentiation.POSITIONS:
-        stream = replace(stream, v=None, a=None)
-    low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz)
-    found = False
-    for part in in_pieces(stream.split_at_gaps(processing.max_gap_s), processing.rate_hz):
-        if len(part) < _FEWEST:
-            continue
-        native = (len(part) - 1) / part.time[-1]
-        rate = processing.rate_hz if native > 0.8 * processing.rate_hz else native
-        if part.time[-1] * rate < _FEWEST - 1:
-            continue
-        motion = smooth_motion(part, rate, low_pass)
-        found = True
-        yield (earlier(motion, processing.delay) if processing.delay else motion), rate
-    if not found:
-        raise SignalError(
-            f"'{recording.source}' has no span of {_FEWEST} samples at its rate or {processing.rate_hz:g} Hz without a gap of"
-            f" {processing.max_gap_s} s.",
-            remedy="Allow larger gaps, or record again.",
-        )
+        Args:
+            model: The robot; its order of joints is that of the result.
+            recording: Joint states; their efforts are ignored.
+            drives: Drives, which convert torques to efforts.
+            torques: Function of q, v, a, each (K, n), that returns the torques (K, n) of each
+                model.
+
+        Returns:
+            Efforts of each model, shape (K, n).
+        """
+        joints = replace(recording.joints, effort=None, effort_kind=EffortKind.UNKNOWN)
+        stamps = joints.stamps_ns
+        out: list[Array] = []
+        for motion, rate in self.prepare_motion(model, replace(recording, joints=joints)):
+            begin, end = motion.stamps_ns[0], motion.stamps_ns[-1] + int(1.5e9 / rate)
+            inside = (stamps >= begin) & (stamps <= end)
+            when = (stamps[inside] - begin) * 1e-9
+            predicted = torques(motion.q, filled(motion.v), filled(motion.a))
+            out = out or [np.full((len(stamps), model.nv), np.nan) for _ in predicted]
+            for efforts, tau in zip(out, predicted, strict=True):
+                effort = drives.efforts(tau, motion.q)
+                for j in range(model.nv):
+                    efforts[inside, j] = np.interp(when, motion.time, effort[:, j])
+        return tuple(out)
 
 
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
@@ -217,42 +248,6 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     v = None if seen.v is None else model.velocities_of(q, seen.names, seen.v)
     driven = seen.ordered(chain.actuated)
     return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
-
-
-def predicted_efforts(
-    model: RobotModel,
-    recording: Recording,
-    processing: Processing,
-    drives: DriveTrain,
-    torques: Callable[[Array, Array, Array], Sequence[Array]],
-) -> tuple[Array, ...]:
-    """Return the efforts predicted by several models, at the stamps and in the unit of the
-    recording; NaN in gaps.
-
-    Args:
-        model: The robot; its order of joints is that of the result.
-        recording: Joint states; their efforts are ignored.
-        processing: Sampling rates and cut-off frequencies.
-        drives: Drives, which convert torques to efforts.
-        torques: Function of q, v, a, each (K, n), that returns the torques (K, n) of each model.
-
-    Returns:
-        Efforts of each model, shape (K, n).
-    """
-    joints = replace(recording.joints, effort=None, effort_kind=EffortKind.UNKNOWN)
-    stamps = joints.stamps_ns
-    out: list[Array] = []
-    for motion, rate in prepare_motion(model, replace(recording, joints=joints), processing):
-        begin, end = motion.stamps_ns[0], motion.stamps_ns[-1] + int(1.5e9 / rate)
-        inside = (stamps >= begin) & (stamps <= end)
-        when = (stamps[inside] - begin) * 1e-9
-        predicted = torques(motion.q, filled(motion.v), filled(motion.a))
-        out = out or [np.full((len(stamps), model.nv), np.nan) for _ in predicted]
-        for efforts, tau in zip(out, predicted, strict=True):
-            effort = drives.efforts(tau, motion.q)
-            for j in range(model.nv):
-                efforts[inside, j] = np.interp(when, motion.time, effort[:, j])
-    return tuple(out)
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:

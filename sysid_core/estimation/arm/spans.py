@@ -44,7 +44,7 @@ def shifted(values: Array, time: Array, shift: float) -> Array:
 
 
 def filled(values: Array | None) -> Array:
-    """Return an array of a span that `smooth_motion` has filled; the shape is unchanged.
+    """Return an array of a span that `ZeroPhaseFilter.smooth` has filled; the shape is unchanged.
 
     Raises:
         SignalError: The array is None.
@@ -52,7 +52,7 @@ def filled(values: Array | None) -> Array:
     if values is None:
         raise SignalError(
             "The motion has no velocities or accelerations.",
-            remedy="Smooth the motion first: `smooth_motion` gives velocities and accelerations.",
+            remedy="Smooth the motion first: `ZeroPhaseFilter.smooth` gives velocities and accelerations.",
         )
     return values
 
@@ -128,24 +128,6 @@ class Estimator(Protocol):
     def fit(self, regression: Regression) -> Estimate:
         """Estimate the parameters of the measurement equations."""
         ...
-
-
-def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
-    """Return all parameters, (p,), from an estimate of base or full parameters; undetermined
-    directions are as close as possible to the prior.
-    """
-    if estimate.names == regression.names:
-        return estimate.values
-    free = regression.free_columns(fixed)
-    base = regression.base_of(free)
-    # Closest in natural units: a gram is no kilogram.
-    s = regression.prior_sd[free]
-    step = np.linalg.pinv(base.regrouping * s) @ (
-        estimate.values - base.base_values(regression.prior[free])
-    )
-    out = regression.prior.copy()
-    out[free] += s * step
-    return out
 
 
 @dataclass(frozen=True, eq=False)

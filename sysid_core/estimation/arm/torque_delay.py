@@ -21,10 +21,9 @@ from scipy.special import log_ndtr
 from sysid_core.estimation.arm.choices import held_out_error
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.spans import full_parameters
 from sysid_core.estimation.fit import LeastSquares, Regression
 from sysid_core.estimation.fit.regression import compress
-from sysid_core.robot import GEARED_ARM_TERMS, Array
+from sysid_core.robot import Array, FrictionTerm
 
 _DELAY = "delay"
 _FIT = LeastSquares("joint")
@@ -76,6 +75,27 @@ class TorqueDelay:
     def worth_correcting(self) -> bool:
         """True if the delay is significant and correcting it improves held-out predictions."""
         return self.significant and not self.corrected_error > self.error
+
+    @classmethod
+    def of(cls, equations: ArmEquations) -> TorqueDelay:
+        r"""Estimate the common delay of the efforts together with the parameters.
+
+        Gauss-Newton steps (`delay_step`) with the motion shifted. The search starts from the best
+        of delays up to `FAR`; if torques are fitted up to such high frequencies that a delay by a
+        whole period could be mistaken for none, the candidates are delays up to a millisecond,
+        spaced by a quarter of the shortest period.
+
+        Args:
+            equations: Measurement equations of the filtered recordings.
+        """
+        few, rich, pi = _with_geared_friction(equations)
+        found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), _ROUNDS)
+        if not np.isfinite(found.sd):
+            return replace(found, seconds=equations.processing.delay)
+        if not found.significant:
+            return found
+        here, there = held_out_error(few), held_out_error(few.with_delay(found.seconds))
+        return replace(found, error=here, corrected_error=there)
 
 
 @dataclass(frozen=True)
@@ -172,7 +192,7 @@ def _torque_change(regression: Regression, torque_change: Callable[[Array], Arra
     used = np.ones(regression.tau.shape, dtype=bool) if regression.used is None else regression.used
     if not used.any():
         return np.zeros(regression.tau.shape)
-    values = full_parameters(regression, _FIT.fit(regression), ())
+    values = regression.full_parameters(_FIT.fit(regression), ())
     return np.where(used, torque_change(values), 0.0)
 
 
@@ -222,51 +242,30 @@ class ArmLags:
     common: TorqueDelay
     joints: tuple[JointDelay, ...] = ()
 
+    @classmethod
+    def of(cls, equations: ArmEquations) -> ArmLags:
+        """Estimate the common delay and the delay of each joint together with the parameters.
 
-def torque_delay(equations: ArmEquations) -> TorqueDelay:
-    r"""Estimate the common delay of the efforts together with the parameters.
-
-    Gauss-Newton steps (`delay_step`) with the motion shifted. The search starts from the best of
-    delays up to `FAR`; if torques are fitted up to such high frequencies that a delay by a whole
-    period could be mistaken for none, the candidates are delays up to a millisecond, spaced by a
-    quarter of the shortest period.
-
-    Args:
-        equations: Measurement equations of the filtered recordings.
-    """
-    few, rich, pi = _with_geared_friction(equations)
-    found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), _ROUNDS)
-    if not np.isfinite(found.sd):
-        return replace(found, seconds=equations.processing.delay)
-    if not found.significant:
-        return found
-    here, there = held_out_error(few), held_out_error(few.with_delay(found.seconds))
-    return replace(found, error=here, corrected_error=there)
-
-
-def torque_lags(equations: ArmEquations) -> ArmLags:
-    """Estimate the common delay and the delay of each joint together with the parameters.
-
-    Args:
-        equations: Measurement equations of the filtered recordings.
-    """
-    common = torque_delay(equations)
-    few, rich, pi = _with_geared_friction(equations)
-    joints = joint_delays(*_around(rich, common.seconds, pi))
-    # A step from zero is short of a large delay: the clearest one is taken out, and estimated again.
-    clearest = max(range(len(joints)), key=lambda j: abs(joints[j].seconds) / joints[j].sd)
-    taken, first = np.zeros(len(joints)), joints[clearest]
-    if abs(first.seconds) < CLEAR * first.sd:
-        return ArmLags(common, joints)
-    for _ in range(ROUNDS):
-        taken[clearest] += joints[clearest].seconds
-        here = rich.with_efforts_earlier(taken)
-        joints = joint_delays(*_around(here, common.seconds, pi))
-        if abs(joints[clearest].seconds) < 0.1 * joints[clearest].sd:
-            break
-    moved = replace(joints[clearest], seconds=joints[clearest].seconds + float(taken[clearest]))
-    joints = (*joints[:clearest], moved, *joints[clearest + 1 :])
-    return ArmLags(common, _judged(joints, few.with_delay(common.seconds)))
+        Args:
+            equations: Measurement equations of the filtered recordings.
+        """
+        common = TorqueDelay.of(equations)
+        few, rich, pi = _with_geared_friction(equations)
+        joints = joint_delays(*_around(rich, common.seconds, pi))
+        # A step from zero is short of a large delay: the clearest one is taken out, and estimated again.
+        clearest = max(range(len(joints)), key=lambda j: abs(joints[j].seconds) / joints[j].sd)
+        taken, first = np.zeros(len(joints)), joints[clearest]
+        if abs(first.seconds) < CLEAR * first.sd:
+            return cls(common, joints)
+        for _ in range(ROUNDS):
+            taken[clearest] += joints[clearest].seconds
+            here = rich.with_efforts_earlier(taken)
+            joints = joint_delays(*_around(here, common.seconds, pi))
+            if abs(joints[clearest].seconds) < 0.1 * joints[clearest].sd:
+                break
+        moved = replace(joints[clearest], seconds=joints[clearest].seconds + float(taken[clearest]))
+        joints = (*joints[:clearest], moved, *joints[clearest + 1 :])
+        return cls(common, _judged(joints, few.with_delay(common.seconds)))
 
 
 def _judged(joints: Sequence[JointDelay], equations: ArmEquations) -> tuple[JointDelay, ...]:
@@ -288,7 +287,7 @@ def _with_geared_friction(equations: ArmEquations) -> tuple[ArmEquations, ArmEqu
     parameters for load-dependent friction.
     """
     few = equations.spread(ENOUGH)
-    rich = few.with_friction(few.friction.with_terms(GEARED_ARM_TERMS))
+    rich = few.with_friction(few.friction.with_terms(FrictionTerm.listed("geared")))
     pi = few.prior if np.any(few.unmeasured()) else identify_equations(few, _FIT).pi.ravel()
     return few, rich, pi
 
@@ -301,7 +300,9 @@ def _delay_step(equations: ArmEquations, delay: float, pi: Array) -> tuple[float
 def _around(
     equations: ArmEquations, delay: float, pi: Array
 ) -> tuple[Regression, Callable[[Array], Array]]:
-    """Equations after removal of a delay, and the derivative of their torques with respect to it."""
+    """Equations after removal of a delay, and the derivative of their torques with respect to
+    it.
+    """
     nudge = NUDGE / equations.processing.torque_cutoff_hz
     shifted = equations.with_delay(delay)
     keep = shifted.moving()

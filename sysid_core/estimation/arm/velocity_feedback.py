@@ -5,13 +5,14 @@ The true states of a motion are unknown. Sensors measure them with noise, and th
 the motion estimates them. A position or impedance controller feeds the *measured* velocity back, so
 that the noise \(e\) of the velocity reappears in the effort of the same joint:
 
-\[ u_k = \hat u(q_k, v_k, a_k) - k_d\, e_{k-l}, \qquad e_k = v_k^{measured} - v_k, \qquad k_d \ge 0 \]
+\[ u_k = \hat u(q_k, v_k, a_k) - k_d\, e_{k-l}, \qquad e_k = v_k^{measured} - v_k, \qquad k_d \ge 0
+\]
 
-with the efforts \(\hat u\) of the robot model along the filtered motion \(q, v, a\), the velocity gain
-\(k_d\) of the controller, and a lag of \(l\) samples. Where noise is larger than motion, the transfer
-function from velocity to effort is that of the controller and not the inverse dynamics of the robot:
-its phase is 180°, whereas that of friction is 0° and that of an inertia 90° (T. Söderström, P. Stoica,
-*System Identification* (1989), chapter 10).
+with the efforts \(\hat u\) of the robot model along the filtered motion \(q, v, a\), the velocity
+gain \(k_d\) of the controller, and a lag of \(l\) samples. Where noise is larger than motion, the
+transfer function from velocity to effort is that of the controller and not the inverse dynamics of
+the robot: its phase is 180°, whereas that of friction is 0° and that of an inertia 90° (T.
+Söderström, P. Stoica, *System Identification* (1989), chapter 10).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm.recordings import Processing, driven_joints, predicted_efforts
+from sysid_core.estimation.arm.recordings import Processing, driven_joints
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -91,11 +92,7 @@ def filtered_velocities(model: RobotModel, recording: Recording, processing: Pro
     """Return the velocities of the filtered motion at the stamps of the recording, shape (K, n)
     [rad/s or m/s]; NaN in gaps.
     """
-    (v,) = predicted_efforts(  # with velocities in the place of torques, of drives with gains of 1
-        model,
-        recording,
-        replace(processing, delay=0.0),
-        DriveTrain.direct(model.joint_names),
-        lambda q, v, a: (v,),
+    (v,) = replace(processing, delay=0.0).predicted_efforts(
+        model, recording, DriveTrain.direct(model.joint_names), lambda q, v, a: (v,)
     )
     return v

@@ -30,7 +30,7 @@ from sysid_core.estimation.arm.choices import (
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.arm.recordings import Differentiation
 from sysid_core.estimation.arm.spans import Estimator
-from sysid_core.estimation.arm.torque_delay import ArmLags, torque_lags
+from sysid_core.estimation.arm.torque_delay import ArmLags
 from sysid_core.estimation.arm_fit.settings import METHODS, FitSettings
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
@@ -217,7 +217,7 @@ def fit_arm(
     if load is None:
         # First of all: what smooths the motion, or lags behind reversals, would explain a delay.
         progress(Step.DELAY)
-        lags = torque_lags(ArmEquations.build(model, runs, friction, processing))
+        lags = ArmLags.of(ArmEquations.build(model, runs, friction, processing))
         if settings.delay == "auto" and lags.common.worth_correcting:
             processing = replace(processing, delay=lags.common.seconds)
     equations, differentiations = _equations(model, runs, friction, settings, processing, progress)
@@ -227,7 +227,7 @@ def fit_arm(
         progress(Step.GAINS)
         equations, carrying = _with_gains_of_load(equations, carrying, load)
     if lags is None:  # the load gives the gains, without which torques can't be compared
-        lags = torque_lags(equations)
+        lags = ArmLags.of(equations)
         if settings.delay == "auto" and lags.common.worth_correcting:
             equations = equations.with_delay(lags.common.seconds)
     if settings.friction == "auto":

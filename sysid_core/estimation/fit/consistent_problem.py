@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SolverError
 from sysid_core.estimation.fit.regression import Regression
-from sysid_core.kinds import Kind
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
+from sysid_core.settings import Kind
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares: ordinary, weighted by joint and robust on base parameters, and physically consistent by convex
-optimisation.
+"""Least squares: ordinary, weighted by joint and robust on base parameters, and physically
+consistent by convex optimisation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sysid_core.estimation.fit.model_error import model_error
 from sysid_core.estimation.fit.regression import Compressed, Regression, compress
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import Weighting, Weights, settled_weights
-from sysid_core.identifiability import BaseParameters, condition_number, measure_excitation
+from sysid_core.identifiability import BaseParameters, Excitation, condition_number
 from sysid_core.robot import Array, is_physically_consistent
 
 
@@ -91,7 +91,7 @@ class LeastSquares:
         alone = ParameterUncertainty.from_data(normal, M, prior)
         error = model_error(regression, columns.tolist(), pi_b, residual, weights, alone)
         uncertainty = alone.widened(error.factors, error.between)
-        shown = measure_excitation(base, *excitation_rows(regression, compressed, free))
+        shown = Excitation.measured(base, *excitation_rows(regression, compressed, free))
         return Estimate(
             method=self.name,
             names=base.base_names,
@@ -312,7 +312,7 @@ class ConsistentLeastSquares:
         """Estimate of the base parameters from the data alone, without the prior."""
         independent = list(base.independent)
         unweighted = data.weighted(np.ones(len(regression.joints)))[0]
-        shown = measure_excitation(base, unweighted, regression.structure[:, columns])
+        shown = Excitation.measured(base, unweighted, regression.structure[:, columns])
         return Estimate(
             method=f"{self.name}, base parameters",
             names=base.base_names,

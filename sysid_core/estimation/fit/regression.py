@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The linear measurement equations of a whole robot: scales of their parameters, and triangular factors of long recordings."""
+"""The linear measurement equations of a whole robot: scales of their parameters, and triangular
+factors of long recordings.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.identifiability import BaseParameters, sampled_base_parameters
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.identifiability import BaseParameters
 from sysid_core.robot import Array
 
 BLOCK = 8192  # samples of a regressor that are held at once
@@ -199,7 +202,7 @@ class Regression:
         structure and not from the data.
         """
         names = tuple(name for name, f in zip(self.names, free, strict=True) if f)
-        return sampled_base_parameters(self.structure[:, free], names)
+        return BaseParameters.sampled(self.structure[:, free], names)
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -268,6 +271,23 @@ class Regression:
             for joint, total, count in zip(self.joints, squares, self.counts, strict=True)
             if count
         }
+
+    def full_parameters(self, estimate: Estimate, fixed: Sequence[str]) -> Array:
+        """Return all parameters, (p,), from an estimate of base or full parameters; undetermined
+        directions are as close as possible to the prior.
+        """
+        if estimate.names == self.names:
+            return estimate.values
+        free = self.free_columns(fixed)
+        base = self.base_of(free)
+        # Closest in natural units: a gram is no kilogram.
+        s = self.prior_sd[free]
+        step = np.linalg.pinv(base.regrouping * s) @ (
+            estimate.values - base.base_values(self.prior[free])
+        )
+        out = self.prior.copy()
+        out[free] += s * step
+        return out
 
 
 @dataclass(frozen=True, eq=False)

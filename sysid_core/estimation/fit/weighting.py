@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.estimation.fit.regression import Compressed, Regression, compress, solve_compressed
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array
+from sysid_core.settings import Kind
 
 ROUNDS = 50  # of reweighting at most: a note says where they didn't settle
 SETTLED = 1e-3  # standard deviations by which a round may still change the robust estimate

@@ -7,9 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm.carried_body import (
-        judge_carried_mass,
-        torques_agree,
-        with_load,
+        CarriedBody,
     )
     from sysid_core.estimation.loaded_arm.drive_gains import DriveGains
     from sysid_core.estimation.loaded_arm.identify import (
@@ -25,14 +23,12 @@ if TYPE_CHECKING:
 __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
+    "CarriedBody",
     "DriveGains",
     "ExtraTorque",
     "KnownLoad",
     "LoadedArm",
     "LoadedIdentification",
     "PayloadFromTorques",
-    "judge_carried_mass",
     "torque_streams",
-    "torques_agree",
-    "with_load",
 ]

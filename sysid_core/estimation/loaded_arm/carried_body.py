@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -55,74 +57,82 @@ def carried_by(model: RobotModel, frame: str) -> Array:
     return out
 
 
-def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
-    """Return the robot with an additional body fixed to one of its frames.
+@dataclass(frozen=True, eq=False)
+class CarriedBody:
+    """Body that an arm carries.
 
-    Args:
+    Attributes:
         model: The robot without the body.
         frame: Name of the frame to which the body is fixed.
         pi: Inertial parameters of the body in that frame, shape (10,).
     """
-    added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
-    return model.with_pi(model.pi.ravel() + added)
 
+    model: RobotModel
+    frame: str
+    pi: Array
 
-def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
-    """Report a failure if the gravity torque of a payload would exceed twice the torque limits of
-    the joints.
+    @property
+    def robot(self) -> RobotModel:
+        """Robot with the body.
 
-    Args:
-        model: The robot without the load; torque limits of 0 or infinity are ignored.
-        frame: Name of the frame to which the load is fixed.
-        pi: Inertial parameters of the load in that frame, shape (10,).
-        q: Recorded postures with the load, shape (K, n).
-    """
-    rest = q[:: max(1, len(q) // _POSTURES)]
-    still = np.zeros_like(rest)
-    carrying = with_load(model, frame, pi)
-    needed = np.max(np.abs(carrying.inverse_dynamics(rest, still, still)), axis=0, initial=0.0)
-    limits = model.effort_limits
-    known = np.isfinite(limits) & (limits > 0.0)
-    share = np.where(known, needed / np.where(known, limits, 1.0), 0.0)
-    j = int(np.argmax(share))
-    if share[j] <= _PEAK:
-        return Verdict()
-    found = Reason.failure(
-        "load-too-heavy",
-        mass=np.asarray(pi)[0],
-        joint=model.joint_names[j],
-        needed=needed[j],
-        limit=limits[j],
-    )
-    return Verdict((found,))
+        Raises:
+            EstimationError: The frame is fixed to the base.
+        """
+        added = carried_by(self.model, self.frame) @ np.asarray(self.pi, dtype=float)
+        return self.model.with_pi(self.model.pi.ravel() + added)
 
+    def judged(self, q: Array) -> Verdict:
+        """Report a failure if the gravity torque of a payload would exceed twice the torque limits
+        of the joints.
 
-def torques_agree(
-    model: RobotModel, frame: str, pi: ArrayLike, motion: JointStream, measured: JointStream
-) -> bool:
-    """Return True if the joint torques contain those of the estimated load, times a factor between
-    0.5 and 2.
+        Args:
+            q: Recorded postures with the load, shape (K, n).
+        """
+        rest = q[:: max(1, len(q) // _POSTURES)]
+        still = np.zeros_like(rest)
+        carrying = self.robot
+        needed = np.max(np.abs(carrying.inverse_dynamics(rest, still, still)), axis=0, initial=0.0)
+        limits = self.model.effort_limits
+        known = np.isfinite(limits) & (limits > 0.0)
+        share = np.where(known, needed / np.where(known, limits, 1.0), 0.0)
+        j = int(np.argmax(share))
+        if share[j] <= _PEAK:
+            return Verdict()
+        found = Reason.failure(
+            "load-too-heavy",
+            mass=self.pi[0],
+            joint=self.model.joint_names[j],
+            needed=needed[j],
+            limit=limits[j],
+        )
+        return Verdict((found,))
 
-    The factor is fitted by least squares to the torques that the model of the arm does not explain,
-    together with Coulomb friction, viscous friction and an offset of each joint.
+    def torques_agree(self, motion: JointStream, measured: JointStream) -> bool:
+        """Return True if the joint torques contain those of the estimated load, times a factor
+        between 0.5 and 2.
 
-    Args:
-        model: The robot without the load.
-        frame: Name of the frame to which the load is fixed.
-        pi: Inertial parameters of the load in that frame, shape (10,).
-        motion: Positions, velocities and accelerations of the joints, with the load.
-        measured: Joint torques, interpolated to the stamps of the motion.
-    """
-    motion, measured = (stream.ordered(model.joint_names) for stream in (motion, measured))
-    if motion.v is None or motion.a is None or measured.effort is None:
-        return False
-    stamps, at = measured.stamps_ns - motion.stamps_ns[0], motion.stamps_ns - motion.stamps_ns[0]
-    torques = np.column_stack([np.interp(at, stamps, column) for column in measured.effort.T])
-    left = torques - model.inverse_dynamics(motion.q, motion.v, motion.a)
-    load = payload_torque_regressor(model, frame, motion.q, motion.v, motion.a) @ np.asarray(pi)
-    product = power = 0.0
-    for own, rest, v in zip(load.T, left.T, motion.v.T, strict=True):
-        friction = np.column_stack([np.sign(v), v, np.ones_like(v)])
-        own = own - friction @ np.linalg.lstsq(friction, own, rcond=None)[0]
-        product, power = product + own @ rest, power + own @ own
-    return bool(power < _AS_WEIGHED * product < _AS_WEIGHED**2 * power)
+        The factor is fitted by least squares to the torques that the model of the arm does not
+        explain, together with Coulomb friction, viscous friction and an offset of each joint.
+
+        Args:
+            motion: Positions, velocities and accelerations of the joints, with the load.
+            measured: Joint torques, interpolated to the stamps of the motion.
+        """
+        motion, measured = (stream.ordered(self.model.joint_names) for stream in (motion, measured))
+        if motion.v is None or motion.a is None or measured.effort is None:
+            return False
+        stamps, at = (
+            measured.stamps_ns - motion.stamps_ns[0],
+            motion.stamps_ns - motion.stamps_ns[0],
+        )
+        torques = np.column_stack([np.interp(at, stamps, column) for column in measured.effort.T])
+        left = torques - self.model.inverse_dynamics(motion.q, motion.v, motion.a)
+        load = (
+            payload_torque_regressor(self.model, self.frame, motion.q, motion.v, motion.a) @ self.pi
+        )
+        product = power = 0.0
+        for own, rest, v in zip(load.T, left.T, motion.v.T, strict=True):
+            friction = np.column_stack([np.sign(v), v, np.ones_like(v)])
+            own = own - friction @ np.linalg.lstsq(friction, own, rcond=None)[0]
+            product, power = product + own @ rest, power + own @ own
+        return bool(power < _AS_WEIGHED * product < _AS_WEIGHED**2 * power)

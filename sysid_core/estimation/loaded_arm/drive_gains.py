@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad
-from sysid_core.robot import INERTIAL_NAMES, INERTIAL_UNITS, Array, smooth_sign
+from sysid_core.robot import INERTIAL_NAMES, INERTIAL_UNITS, Array, FrictionModel
 
 GAIN = "gain"  # symbol of the drives' gains
 
@@ -140,7 +140,12 @@ class DriveGains:
         gains, sd = np.empty(n), np.empty(n)
         for j in range(n):
             X = np.column_stack(
-                [torque[:, j], smooth_sign(v[:, j], _COULOMB_VELOCITY), v[:, j], np.ones(K)]
+                [
+                    torque[:, j],
+                    FrictionModel.smooth_sign(v[:, j], _COULOMB_VELOCITY),
+                    v[:, j],
+                    np.ones(K),
+                ]
             )
             scale = np.linalg.norm(X, axis=0)
             scale = np.where(scale > 0.0, scale, 1.0)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import ArmEquations, Identification, full_parameters, with_provenance
+from sysid_core.estimation.arm import ArmEquations, Identification, with_provenance
 from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.estimate import Estimate
@@ -114,7 +114,9 @@ def _settled_gains(
     estimator: Estimator,
     X_L: Array,
 ) -> _Settled:
-    """Iterated fits, each with gains relative to those of the last fit, until the gains converge."""
+    """Iterated fits, each with gains relative to those of the last fit, until the gains
+    converge.
+    """
     model, friction = unloaded.model, unloaded.friction
     first = copy(estimator)
     first.fixed = (*estimator.fixed, GAIN)
@@ -136,7 +138,7 @@ def _settled_gains(
         )
         fitting = first if parameters is None else estimator
         estimate = fitting.fit(regression)
-        full = full_parameters(regression, estimate, fitting.fixed)
+        full = regression.full_parameters(estimate, fitting.fixed)
         pi, pi_L, parameters, step = full[:N], full[N : N + 10], full[:-n], full[-n:]
         gains = gains * np.exp(np.clip(step, -0.5, 0.5))
         if fitting is estimator and np.all(np.abs(step) < 1e-4):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Processing, filled, prepare
+from sysid_core.estimation.arm import Processing, filled
 from sysid_core.estimation.arm.spans import require_finite, require_torques
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit.consistent_problem import nearest_consistent, root
@@ -18,7 +18,7 @@ from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regress
 from sysid_core.estimation.payload import DensityPrior
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
-from sysid_core.identifiability import numerical_rank, random_states
+from sysid_core.identifiability import NumericalRank, random_states
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
@@ -198,7 +198,7 @@ def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Param
     Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
     length = np.linalg.norm(Y, axis=0)
     unseen = length <= RANK_TOLERANCE * length.max(initial=1e-300)
-    rank = numerical_rank(Y, RANK_TOLERANCE).rank
+    rank = NumericalRank.of(Y, RANK_TOLERANCE).rank
     kernel = np.linalg.svd(Y / np.where(unseen, np.inf, length))[2][rank:]
     leak = np.where(unseen, 0.0, np.linalg.norm(kernel, axis=0))
     return rank, tuple(
@@ -225,7 +225,7 @@ def torque_streams(
         processing: Sampling rates and cut-off frequencies.
     """
     out = []
-    for span in prepare(model, recording, friction, processing):
+    for span in processing.prepare(model, recording, friction):
         trim = round(processing.end_trim * span.rate_hz)
         inside = slice(trim, len(span.tau) - trim)
         if len(span.tau) > 2 * trim + 2:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
+from sysid_core.estimation.payload_live.online import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.robot import Array
 from sysid_core.signals import JointStream, Recording
 

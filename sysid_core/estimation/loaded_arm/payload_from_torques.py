@@ -45,11 +45,11 @@ from sysid_core.estimation.loaded_arm.load_watch import change_note
 from sysid_core.estimation.payload import DensityPrior
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES, verdicts_from_prior
 from sysid_core.robot import (
-    GEARED_ARM_TERMS,
     INERTIAL_UNITS,
     Array,
     DriveTrain,
     FrictionModel,
+    FrictionTerm,
     RobotModel,
     is_physically_consistent,
 )
@@ -191,7 +191,7 @@ class PayloadFromTorques:
         self.model = model
         self.frame = frame
         self.friction = friction or FrictionModel(
-            DriveTrain.direct(model.joint_names), GEARED_ARM_TERMS
+            DriveTrain.direct(model.joint_names), FrictionTerm.listed("geared")
         )
         self.gain_sd = np.broadcast_to(np.asarray(gain_sd, dtype=float), (model.nv,))
         self.reach = reach
@@ -235,7 +235,8 @@ class PayloadFromTorques:
         """Estimate the payload, and return the torques that support the estimate.
 
         Args:
-            loaded: Equally sampled spans with q, v, a and torques [N m] (from `smooth_motion`).
+            loaded: Equally sampled spans with q, v, a and torques [N m] (from
+                `ZeroPhaseFilter.smooth`).
             unloaded: Spans of the same kind without payload; may be empty.
             identified: Estimate of all parameters of the unloaded arm with covariance, as prior;
                 None: the prior comes from the model.

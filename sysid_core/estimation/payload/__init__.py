@@ -6,31 +6,19 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.payload.consistent import PayloadLMI
     from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData
     from sysid_core.estimation.payload.density_prior import DensityPrior
-    from sysid_core.estimation.payload.entropic import EntropicRegression
-    from sysid_core.estimation.payload.homogeneous import HomogeneousBody
-    from sysid_core.estimation.payload.ordinary import PayloadOLS
     from sysid_core.estimation.payload.point_mass import PointMassDiscretization
     from sysid_core.estimation.payload.result import PayloadSummary
-    from sysid_core.estimation.payload.shape_prior import ShapePrior
-    from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeastSquares
-    from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
+    from sysid_core.estimation.payload.rivals import rivals
 
 __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "CompressedWrenches",
     "DensityPrior",
-    "EntropicRegression",
-    "HomogeneousBody",
     "PayloadData",
-    "PayloadLMI",
-    "PayloadOLS",
     "PayloadSummary",
     "PointMassDiscretization",
-    "RecursiveTotalLeastSquares",
-    "ShapePrior",
-    "WrenchEstimator",
+    "rivals",
 ]

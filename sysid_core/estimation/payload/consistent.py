@@ -17,10 +17,13 @@ from numpy.typing import ArrayLike
 
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload.data import CompressedWrenches
-from sysid_core.estimation.payload.ordinary import least_squares_covariance, least_squares_solution
+from sysid_core.estimation.payload.least_squares import (
+    WrenchEstimator,
+    least_squares_covariance,
+    least_squares_solution,
+)
 from sysid_core.estimation.payload.point_mass import solve_cone_program
 from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
-from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Payload estimation by entropic regression (Lee, Wensing and Park 2020), which stays close to a
-prior body.
+r"""Payload of known shape: the homogeneous body as the baseline of all methods, and entropic regression
+(Lee, Wensing and Park 2020), which stays close to it.
 
     min_pi |A pi - b|^2 + gamma [ tr(P_0^-1 P) - log det(P_0^-1 P) - 4 ]
 
@@ -14,15 +14,51 @@ import numpy as np
 
 from sysid_core.errors import EstimationError, SolverError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.data import CompressedWrenches
+from sysid_core.estimation.payload.data import CompressedWrenches, positive_mass
 from sysid_core.estimation.payload.density_prior import DensityPrior
-from sysid_core.estimation.payload.homogeneous import weigh
+from sysid_core.estimation.payload.least_squares import WrenchEstimator
 from sysid_core.estimation.payload.result import linear_error_covariance, shrunk_estimate
-from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 
 _BASIS = pseudo_inertia_from_pi(np.eye(10))  # (10, 4, 4)
+
+
+class HomogeneousBody(WrenchEstimator):
+    """Estimator of the mass from the forces; all other parameters follow from the shape with
+    uniform density.
+
+    Args:
+        shape: Shape of the object, in the sensor frame.
+    """
+
+    method = "homogeneous"
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.prior = DensityPrior(shape, contrast=1.0)
+
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
+        """Estimate the payload from compressed data."""
+        pi = self.shape.homogeneous(weigh(self.shape, wrenches))
+        unit = self.shape.homogeneous(1.0)
+        F = wrenches.force[:, :10]
+        gain = np.outer(unit, F @ unit) / float(np.sum((F @ unit) ** 2))
+        prior = self.prior.covariance(pi[0])
+        noise = wrenches.noise_sd()[0] ** 2 * gain @ gain.T
+        covariance = linear_error_covariance(gain @ F, noise, pi, prior)
+        return shrunk_estimate(self.method, pi, covariance, prior, wrenches, source)
+
+
+def weigh(shape: Shape, wrenches: CompressedWrenches) -> float:
+    """Return the mass of the homogeneous body that fits the forces best [kg].
+
+    Raises:
+        EstimationError: The mass is not positive.
+    """
+    unit = shape.homogeneous(1.0)
+    predicted, measured = wrenches.force[:, :10] @ unit, wrenches.force[:, 10]
+    return positive_mass(float(predicted @ measured), float(predicted @ predicted))
 
 
 class EntropicRegression(WrenchEstimator):

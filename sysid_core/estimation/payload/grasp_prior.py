@@ -5,13 +5,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import MIN_MASS
-from sysid_core.robot import Array, pi_from_mass_com_inertia
+from sysid_core.robot import (
+    Array,
+    pi_from_mass_com_inertia,
+    pi_from_pseudo_inertia,
+    pseudo_inertia_from_pi,
+)
 from sysid_core.robot.shapes import Shape
 
 LENGTHS = (0.06, 0.12, 0.25, 0.5)  # across the closing axis, as parts of the extent [m/m]
 _ALONG, _ACROSS = 0.3, 0.4  # how far it may be stretched along the closing axis, and across
+
+
+def affine_derivatives(pi: Array, centre: Array) -> Array:
+    """Return the derivatives of a body's parameters with respect to an affine map of the body
+    (shift, scaling, rotation) about a centre.
+
+    `dP = G P + P G^T` with the generators G of `X` in `P -> X P X^T`.
+
+    Args:
+        pi: Inertial parameters of the body, shape (10,).
+        centre: Centre of the map, shape (3,) [m].
+
+    Returns:
+        Derivatives, shape (10, 12): three shifts [m], then nine entries of the linear map.
+    """
+    P = pseudo_inertia_from_pi(pi)
+    G = np.zeros((12, 4, 4))
+    for i in range(3):
+        G[i, i, 3] = 1.0
+        for j in range(3):
+            G[3 + 3 * i + j, i, j] = 1.0
+            G[3 + 3 * i + j, i, 3] = -centre[j]
+    dP = G @ P + P @ G.transpose(0, 2, 1)
+    return np.asarray(pi_from_pseudo_inertia(dP)).T
 
 
 def grasp_priors(pi: Array, grasp: Shape, extent: float) -> list[tuple[Array, Array]]:

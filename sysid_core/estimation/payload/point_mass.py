@@ -21,9 +21,9 @@ from sysid_core.errors import EstimationError, SolverError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.density_prior import DensityPrior
-from sysid_core.estimation.payload.homogeneous import weigh
+from sysid_core.estimation.payload.entropic import weigh
+from sysid_core.estimation.payload.least_squares import WrenchEstimator
 from sysid_core.estimation.payload.result import linear_error_covariance, shrunk_estimate
-from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape

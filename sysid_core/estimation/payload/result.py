@@ -125,7 +125,9 @@ def _given_first_moments(covariance: Array) -> Array:
 
 
 def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdict, ...]:
-    """Return the verdicts from the data alone: identifiable alone, in combination, or not at all."""
+    """Return the verdicts from the data alone: identifiable alone, in combination, or not at
+    all.
+    """
     R = np.vstack([information.force[:, :10], information.torque[:, :10]])
     length = np.linalg.norm(R, axis=0)
     _, s, Vt = np.linalg.svd(R / np.where(length > 0, length, 1.0))
@@ -150,7 +152,8 @@ class PayloadSummary:
         mass_sd: Standard deviation of the mass [kg].
         com_sd: Standard deviation of the centre of mass, shape (3,) [m].
         inertia_sd: Standard deviation of the inertia, shape (3, 3) [kg m^2].
-        covariance: Covariance of mass, com and (Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about the com, shape (10, 10).
+        covariance: Covariance of mass, com and (Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about the com, shape
+            (10, 10).
     """
 
     mass: float
@@ -186,6 +189,13 @@ class PayloadSummary:
         sd = np.sqrt(np.clip(np.diag(covariance), 0.0, None))
         inertia_sd = sd[4:][np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])]
         return cls(float(mass), com, inertia, float(sd[0]), sd[1:4], inertia_sd, covariance)
+
+    @property
+    def box_lengths(self) -> Array:
+        """Return the lengths of the solid box with the estimated inertia, shape (3,) [m]."""
+        moments = np.diag(self.inertia)
+        squares = 6.0 * (moments.sum() - 2.0 * moments) / self.mass
+        return np.sqrt(np.maximum(squares, 0.02**2))
 
 
 def _summary_jacobian(pi: Array) -> Array:

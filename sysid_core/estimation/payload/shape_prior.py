@@ -25,7 +25,6 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import ParameterVerdict
-from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import (
     BALL_SPREAD,
     BALLS,
@@ -36,7 +35,7 @@ from sysid_core.estimation.payload.ball_prior import (
     probabilities,
 )
 from sysid_core.estimation.payload.density_prior import DensityPrior, shape_covariance
-from sysid_core.estimation.payload.grasp_prior import grasp_priors
+from sysid_core.estimation.payload.grasp_prior import affine_derivatives, grasp_priors
 from sysid_core.estimation.payload.result import verdicts_from_prior
 from sysid_core.robot import (
     Array,

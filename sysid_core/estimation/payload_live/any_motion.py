@@ -11,20 +11,14 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload_live.clocks import on_one_clock
-from sysid_core.estimation.payload_live.marks import marked_spans
+from sysid_core.estimation.payload_live.marks import marked_spans, on_one_clock
 from sysid_core.estimation.payload_live.online import OnlinePayload
-from sysid_core.estimation.payload_live.replay import require_wrench
-from sysid_core.estimation.payload_live.session import LoadChange
+from sysid_core.estimation.payload_live.session import LoadChange, require_wrench
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
-from sysid_core.estimation.payload_map import (
-    PayloadMAP,
-    SensorModel,
-    SplineMotion,
-    smoothed_payload_data,
-)
+from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, SplineMotion
+from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 from sysid_core.reasons import Reason
-from sysid_core.robot import POSE_JOINTS, FrameMotion, RobotModel, robot_of_poses
+from sysid_core.robot import FrameMotion, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
@@ -34,7 +28,6 @@ from sysid_core.signals.wrench import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
-    accelerations_tell,
     saturated_postures,
     tare_static,
     usable_readings,
@@ -100,10 +93,10 @@ def weigh_motion(
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
     net = known.net(data.wrench, data.R_WS, data.p_WS)
-    poses = model.joint_names == POSE_JOINTS
+    poses = model.joint_names == PoseRobot.JOINTS
     shifts = (0,) if still or calibration is not None else _shifts(data, _LATEST[-1])
     candidates = [_motion(data)]
-    if not still and not accelerations_tell(
+    if not still and not WrenchConvention.accelerations_tell(
         net, _motion(data), may_be_inverse=poses, shifts=shifts, time=data.time
     ):
         motion_of = _by_gravity
@@ -326,9 +319,9 @@ def _doubted(
 def _misdescribed(convention: WrenchConvention, mass: float, still: bool) -> tuple[Reason, ...]:
     """Reasons for errors of the description, or of the unit of torque, that the wrench shows.
 
-    A single error is plausible. Several together, or another gravity in motion, may stand for forces
-    that are not those of a load, such as a guiding hand's: they are believed only if the mass is the
-    same without them.
+    A single error is plausible. Several together, or another gravity in motion, may stand for
+    forces that are not those of a load, such as a guiding hand's: they are believed only if the
+    mass is the same without them.
     """
     far = (Reason.warning("load-far", distance=convention.arm),) if convention.arm > _FAR else ()
     if not convention.errors:
@@ -345,10 +338,10 @@ def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel
     """Robot and recording of poses, with all rotations inverted."""
     q = run.joints.ordered(model.joint_names).q
     R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
-    urdf, names, q = robot_of_poses(q[:, :3], R.transpose(0, 2, 1))
-    joints = JointStream(names, run.joints.stamps_ns, q)
-    turned = RobotModel.from_urdf(urdf).with_gravity(model.gravity)
-    return turned, replace(run, joints=joints, urdf_xml=urdf)
+    made = PoseRobot.of(q[:, :3], R.transpose(0, 2, 1))
+    joints = JointStream(PoseRobot.JOINTS, run.joints.stamps_ns, made.q)
+    turned = RobotModel.from_urdf(made.urdf).with_gravity(model.gravity)
+    return turned, replace(run, joints=joints, urdf_xml=made.urdf)
 
 
 def _motion(data: PayloadData) -> FrameMotion:

@@ -12,10 +12,10 @@ import numpy as np
 
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import PayloadData, PayloadSummary
-from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason, Severity
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
+from sysid_core.settings import Kind
 
 # Relative standard deviations below which a quantity counts as known.
 _MASS = 0.05  # an unchecked gain alone leaves 3.5 % (`SensorModel.gain`, shared by all axes)
@@ -59,7 +59,7 @@ class PayloadKnowledge:
         """Relative standard deviations: of the mass, of the COM (3,), of the inertia's diagonal."""
         summary = self.summary
         known = self.shape is not None and self.shape.fingers is None
-        size = self.shape.size if known and self.shape is not None else object_size(summary)
+        size = self.shape.size if known and self.shape is not None else summary.box_lengths
         scale = summary.mass / 12.0 * (size @ size - size**2)
         return (
             summary.mass_sd / summary.mass,
@@ -126,10 +126,3 @@ def tilts(data: PayloadData) -> tuple[float, float]:
     along = off @ np.linalg.svd(off, full_matrices=False)[2][:2].T
     most, least = 2.0 * np.arcsin(np.clip(0.5 * np.ptp(along, axis=0), 0.0, 1.0))
     return float(most), float(least)
-
-
-def object_size(summary: PayloadSummary) -> Array:
-    """Return the lengths of the solid box with the estimated inertia, shape (3,) [m]."""
-    moments = np.diag(summary.inertia)
-    squares = 6.0 * (moments.sum() - 2.0 * moments) / summary.mass
-    return np.sqrt(np.maximum(squares, 0.02**2))

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Recognition of known loads: probabilities from the marginal likelihood of a moment's wrenches.
 
-A load h is a Gaussian distribution of the ten parameters, with mean \(\pi_h\) and covariance \(C_h\). The
-wrenches of a moment, means over short blocks, then have the distribution
+A load h is a Gaussian distribution of the ten parameters, with mean \(\pi_h\) and covariance
+\(C_h\). The wrenches of a moment, means over short blocks, then have the distribution
 
     b ~ N(A pi_h, A C_h A^T + U_h P U_h^T + T_h Q T_h^T + s^2 I)
 
-with the sensor's errors P (`SensorModel`), those of the motion Q, both linearised at the load itself, and the noise s,
-which is the scatter of the blocks about any body. Probabilities follow by Bayes' rule (MacKay 2003, Information theory,
-inference and learning algorithms, ch. 28). "Nothing", "something unknown" and each load moved in the gripper are
-always among the loads; they are mixtures over sizes, masses and distances.
+with the sensor's errors P (`SensorModel`), those of the motion Q, both linearised at the load
+itself, and the noise s, which is the scatter of the blocks about any body. Probabilities follow by
+Bayes' rule (MacKay 2003, Information theory, inference and learning algorithms, ch. 28). "Nothing",
+"something unknown" and each load moved in the gripper are always among the loads; they are mixtures
+over sizes, masses and distances.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from pydantic import Field
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import BALL_SPREAD, BALLS, ball_prior, probabilities
+from sysid_core.estimation.payload.grasp_prior import affine_derivatives
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.estimation.payload.shape_prior import EXTENT, MASS_SPREAD
 from sysid_core.estimation.payload_map import SensorModel
@@ -139,7 +140,9 @@ class KnownLoads:
     prior: Mapping[str, float] = field(default_factory=dict)
 
     def hypotheses(self) -> Iterator[tuple[str, float, list[KnownLoad]]]:
-        """Yield name, relative prior probability, and equally probable distributions of every load."""
+        """Yield name, relative prior probability, and equally probable distributions of every
+        load.
+        """
         prior = {EMPTY: 1.0, UNKNOWN: 1.0, MOVED: _SLIPS, **self.prior}
         for name, load in self.loads.items():
             weight = prior.get(name, 1.0)
@@ -154,67 +157,65 @@ class KnownLoads:
         bodies = [KnownLoad.unknown(share * largest, 0.5) for share in _MASSES]
         yield UNKNOWN, prior[UNKNOWN], [push, *bodies]
 
+    @classmethod
+    def load(cls, path: Path) -> KnownLoads:
+        """Return the known loads of a YAML file.
 
-def load_parts(path: Path) -> KnownLoads:
-    """Return the known loads of a YAML file.
+        Raises:
+            EstimationError: The file cannot be read, or refers to loads that do not exist.
+        """
+        found: dict[str, KnownLoad] = {}
+        content = _FILE.read_schema(path, _Parts)
+        for name, part in content.parts.items():
+            if name in (EMPTY, UNKNOWN, MOVED):
+                raise _FILE.refusal(path, f"'{name}' is always among the loads")
+            if part.of is not None:
+                if missing := [one for one in part.of if one not in found]:
+                    raise _FILE.refusal(
+                        path, f"'{name}' is of {missing}, which are not defined before it"
+                    )
+                parts = [found[one] for one in part.of]
+                load = KnownLoad(
+                    np.sum([one.mean for one in parts], axis=0),
+                    np.sum([one.covariance for one in parts], axis=0),
+                ).lying(part.com_sd)
+            elif part.estimate is not None:
+                estimate = Estimate.load(path.parent / part.estimate)
+                if estimate.names != PAYLOAD_NAMES:
+                    raise _FILE.refusal(path, f"'{part.estimate}' is not the estimate of a payload")
+                load = KnownLoad(estimate.values, estimate.covariance).lying(part.com_sd)
+            elif part.mass and part.mass_sd is not None and part.com is not None and part.size:
+                com = np.array(part.com)
+                load = KnownLoad.measured(part.mass, part.mass_sd, com, part.com_sd, part.size)
+            else:
+                raise _FILE.refusal(path, f"'{name}' lacks one of mass, mass_sd, com and size")
+            found[name] = load
+        if others := [one for one in content.prior if one not in (*found, EMPTY, UNKNOWN, MOVED)]:
+            raise _FILE.refusal(path, f"the prior is of {others}, which are not among the loads")
+        return cls(found, content.prior)
 
-    Raises:
-        EstimationError: The file cannot be read, or refers to loads that do not exist.
-    """
-    found: dict[str, KnownLoad] = {}
-    content = _FILE.read_schema(path, _Parts)
-    for name, part in content.parts.items():
-        if name in (EMPTY, UNKNOWN, MOVED):
-            raise _FILE.refusal(path, f"'{name}' is always among the loads")
-        if part.of is not None:
-            if missing := [one for one in part.of if one not in found]:
-                raise _FILE.refusal(
-                    path, f"'{name}' is of {missing}, which are not defined before it"
-                )
-            parts = [found[one] for one in part.of]
-            load = KnownLoad(
-                np.sum([one.mean for one in parts], axis=0),
-                np.sum([one.covariance for one in parts], axis=0),
-            ).lying(part.com_sd)
-        elif part.estimate is not None:
-            estimate = Estimate.load(path.parent / part.estimate)
-            if estimate.names != PAYLOAD_NAMES:
-                raise _FILE.refusal(path, f"'{part.estimate}' is not the estimate of a payload")
-            load = KnownLoad(estimate.values, estimate.covariance).lying(part.com_sd)
-        elif part.mass and part.mass_sd is not None and part.com is not None and part.size:
-            com = np.array(part.com)
-            load = KnownLoad.measured(part.mass, part.mass_sd, com, part.com_sd, part.size)
-        else:
-            raise _FILE.refusal(path, f"'{name}' lacks one of mass, mass_sd, com and size")
-        found[name] = load
-    if others := [one for one in content.prior if one not in (*found, EMPTY, UNKNOWN, MOVED)]:
-        raise _FILE.refusal(path, f"the prior is of {others}, which are not among the loads")
-    return KnownLoads(found, content.prior)
+    def probabilities(self, data: PayloadData, sensor: SensorModel) -> dict[str, float]:
+        """Return the probabilities of each known load, of no load and of an unknown load, the most
+        probable first.
 
-
-def part_probabilities(
-    data: PayloadData, parts: KnownLoads, sensor: SensorModel
-) -> dict[str, float]:
-    """Return the probabilities of each known load, of no load and of an unknown load, the most
-    probable first.
-
-    Args:
-        data: Samples of a short time with one load held, without sensor bias and tool.
-        parts: Known loads.
-        sensor: Remaining errors of the sensor (from `SensorModel.in_a_moment`).
-    """
-    rest = np.zeros_like(data.a)  # positions without stamps have accelerations that are noise
-    still = replace(data, a=-data.gravity, omega=rest, alpha=rest)
-    names, weights, loads = zip(*parts.hypotheses(), strict=True)
-    every = [load for some in loads for load in some]
-    logs = np.logaddexp(*(_Moment.of(one, sensor).log_evidences(every) for one in (data, still)))
-    ends = np.cumsum([len(some) for some in loads])
-    evidence = [
-        np.logaddexp.reduce(logs[end - len(some) : end]) - np.log(len(some))
-        for end, some in zip(ends, loads, strict=True)
-    ]
-    shares = probabilities(np.log(weights) + evidence).tolist()
-    return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
+        Args:
+            data: Samples of a short time with one load held, without sensor bias and tool.
+            sensor: Remaining errors of the sensor (from `SensorModel.in_a_moment`).
+        """
+        rest = np.zeros_like(data.a)  # positions without stamps have accelerations that are noise
+        still = replace(data, a=-data.gravity, omega=rest, alpha=rest)
+        names, weights, loads = zip(*self.hypotheses(), strict=True)
+        every = [load for some in loads for load in some]
+        logs = np.logaddexp(
+            *(_Moment.of(one, sensor).log_evidences(every) for one in (data, still))
+        )
+        ends = np.cumsum([len(some) for some in loads])
+        evidence = [
+            np.logaddexp.reduce(logs[end - len(some) : end]) - np.log(len(some))
+            for end, some in zip(ends, loads, strict=True)
+        ]
+        shares = probabilities(np.log(weights) + evidence).tolist()
+        return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +311,7 @@ def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
     any known load or none is held.
 
     Args:
-        found: Probabilities by name, the most probable first (from `part_probabilities`).
+        found: Probabilities by name, the most probable first (from `KnownLoads.probabilities`).
         expected: Name of the expected load; empty: none.
 
     Raises:

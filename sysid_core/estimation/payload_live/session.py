@@ -9,26 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload_live.change import ChangeKind
-from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.online import ChangeKind, OnlinePayload
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
-from sysid_core.signals import Stamps, WrenchStream
+from sysid_core.signals import Recording, Stamps, WrenchStream
+from sysid_core.signals.filters import FilteredJointStream, filter_joints
 from sysid_core.signals.wrench import (
     SensorCalibration,
-    compensate,
     require_sensor_frame,
     single_spikes,
     slow_note,
-    slow_part,
     tare_static,
 )
 
@@ -39,7 +38,22 @@ TARE_PREFIX = "tare_"
 LONGEST_SEGMENT_S = 300.0
 _SETTLE_NS = 200_000_000  # left out at the beginning of each tare posture
 _FEWEST = 3  # new readings of a moment: a frozen sensor has one
+_STEP_NS = 100_000_000  # between the steps of a replay
 _MAX_GAP_S = 0.1  # joint states further apart than this are not interpolated [s]
+
+
+def require_wrench(recording: Recording) -> WrenchStream:
+    """Return the wrench of a recording.
+
+    Raises:
+        EstimationError: There is no wrench, or the wrench has no samples.
+    """
+    if recording.wrench is None or not len(recording.wrench):
+        raise EstimationError(
+            f"'{recording.source}' has no wrench.",
+            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
+        )
+    return recording.wrench
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,10 @@ class PayloadSession:
         changes: Changes of the load so far, oldest first.
     """
 
+    RUN_START: ClassVar[str] = RUN_START
+    TARE_PREFIX: ClassVar[str] = TARE_PREFIX
+    MOTION_SEGMENTS: ClassVar[tuple[str, ...]] = MOTION_SEGMENTS
+
     def __init__(
         self,
         model: RobotModel,
@@ -118,7 +136,7 @@ class PayloadSession:
         self._segment = ""
         self._segment_start = 0
         self._tare: list[tuple[Array, Array]] = []
-        self._slow: list[float] = []
+        self._slow: list[Array] = []
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
         self._used: list[tuple[Stamps, PayloadData]] = []
@@ -232,7 +250,7 @@ class PayloadSession:
                 wrenches = np.array([w for w, _ in self._tare])
                 wrenches = wrenches[~single_spikes(wrenches)]
                 q = np.mean([q for _, q in self._tare], axis=0)
-                self._slow.append(slow_part(wrenches))
+                self._slow.append(wrenches)
                 self._last_tare = stamp_ns
                 self._postures.append((wrenches.mean(axis=0), q, wrenches.std(axis=0, ddof=1)))
             self._tare = []
@@ -289,7 +307,9 @@ class PayloadSession:
         self._waiting.append((stamp, wrench, state))
 
     def _use_waiting(self) -> None:
-        """Process the waiting samples of a motion segment; their kinematics are computed together."""
+        """Process the waiting samples of a motion segment; their kinematics are computed
+        together.
+        """
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -319,7 +339,7 @@ class PayloadSession:
         if known.any():
             rows = (q[known], v[known], a[known], np.moveaxis(sd[known], 0, 1))
             covariance[known] = motion_covariance(self.model, self.sensor_frame, *rows)
-        wrench = compensate(np.array([w for _, w, _ in waiting]), motion, self.calibration)
+        wrench = self.calibration.compensate(np.array([w for _, w, _ in waiting]), motion)
         return PayloadData.of(time, wrench, motion, covariance=covariance)
 
     @property
@@ -414,3 +434,43 @@ class PayloadSession:
     @property
     def _stamps_ns(self) -> Stamps:
         return np.concatenate([stamps for stamps, _ in self._used] or [np.zeros(0, dtype=np.int64)])
+
+    def replay(self, recording: Recording) -> FilteredJointStream:
+        """Process a recording in a session, as the live nodes do.
+
+        Args:
+            recording: Raw joint states, wrenches and marks.
+
+        Returns:
+            The filtered joint states.
+
+        Raises:
+            EstimationError: There is no wrench, or the wrench has no samples.
+        """
+        wrench = require_wrench(recording)
+        require_sensor_frame(wrench.frame, self.sensor_frame, f"The wrench of '{recording.source}'")
+        joints = recording.joints.ordered(self.model.joint_names)
+        filtered, _ = filter_joints(joints)
+        states = [
+            np.array(x)
+            for x in (
+                filtered.q,
+                filtered.v,
+                filtered.a,
+                filtered.q_sd,
+                filtered.v_sd,
+                filtered.a_sd,
+            )
+        ]
+        for mark in recording.marks:
+            self.add_mark(mark.stamp_ns, mark.label)
+        for k, stamp in enumerate(wrench.stamps_ns.tolist()):
+            self.add_wrench(stamp, wrench.wrench[k])
+        for k, stamp in enumerate(filtered.stamps_ns.tolist()):
+            q, v, a, *sd = (x[k] for x in states)
+            self.add_joints(stamp, q, v, a, sd)
+        start, end = int(wrench.stamps_ns.min()), int(wrench.stamps_ns.max())
+        for until in range(start, end, _STEP_NS):
+            self.advance(until)
+        self.finish()
+        return filtered

@@ -7,7 +7,6 @@ from sysid_core.estimation.payload_map.motion_belief import MotionBelief, Spline
 from sysid_core.estimation.payload_map.motion_error import filtered_motion_covariance
 from sysid_core.estimation.payload_map.running import RunningMAP
 from sysid_core.estimation.payload_map.sensor_model import CALIBRATED_SENSOR, SensorModel
-from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 
 __all__ = [
     "CALIBRATED_SENSOR",
@@ -19,5 +18,4 @@ __all__ = [
     "SplineMotion",
     "WhiteMotion",
     "filtered_motion_covariance",
-    "smoothed_payload_data",
 ]

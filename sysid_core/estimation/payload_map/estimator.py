@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import CompressedWrenches, PayloadData, ShapePrior
+from sysid_core.estimation.payload import CompressedWrenches, PayloadData
 from sysid_core.estimation.payload.ball_prior import nearest_body, probabilities
 from sysid_core.estimation.payload.result import payload_estimate
 from sysid_core.estimation.payload.shape_prior import (
     CONTRASTS,
     MASS_SPREAD,
     PayloadPosterior,
+    ShapePrior,
 )
 from sysid_core.estimation.payload_map.misfit import (
     Misfit,

@@ -5,16 +5,11 @@ from sysid_core.estimation.sequential.identify import (
     SequentialFit,
     SequentialLeastSquares,
 )
-from sysid_core.estimation.sequential.motion import (
-    SequentialIdentification,
-    identify_sequentially,
-    motion_segments,
-)
+from sysid_core.estimation.sequential.motion import SequentialIdentification, motion_segments
 
 __all__ = [
     "SequentialFit",
     "SequentialIdentification",
     "SequentialLeastSquares",
-    "identify_sequentially",
     "motion_segments",
 ]

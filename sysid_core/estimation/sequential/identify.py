@@ -16,17 +16,11 @@ from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.least_squares import combinations_of
 from sysid_core.estimation.fit.model_error import BLOCKS, scatter_factors
 from sysid_core.estimation.fit.uncertainty import score_covariance, span_slices
-from sysid_core.identifiability import BaseParameters, sampled_base_parameters
-from sysid_core.identifiability.composite_bodies import (
-    BackwardSolution,
-    MinimalConstants,
-    StepRows,
-    minimal_constants,
-    solve_backward,
-)
+from sysid_core.identifiability import BaseParameters
+from sysid_core.identifiability.composite_bodies import BackwardSolution, MinimalConstants, StepRows
 from sysid_core.identifiability.rpna import with_exact_angles
-from sysid_core.kinds import Kind
 from sysid_core.robot import Array, RobotModel
+from sysid_core.settings import Kind
 from sysid_core.signals import EffortKind, Recording
 
 ROUNDED = 1e-5  # relative: a dependence broken by no more than a URDF's 1.5708 is one
@@ -62,7 +56,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
     if minimal.parameter_names != regression.names[:n_inertial]:
         raise EstimationError(
             "The minimal constants belong to another robot than the regression.",
-            remedy="Compute the constants with minimal_constants(model) for the same model.",
+            remedy="Compute the constants with MinimalConstants.of(model) for the same model.",
         )
     n_friction = len(regression.names) - n_inertial
     lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))
@@ -71,7 +65,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
     bodies = tuple(regression.joints[body] for body in minimal.bodies)
     joints = bodies + tuple(name.rsplit(".", 1)[0] for name in regression.names[n_inertial:])
     # Drive inertia of a joint that nothing before it accelerates can't be told from the link's.
-    groups = sampled_base_parameters(regression.structure @ lift, names, ROUNDED)
+    groups = BaseParameters.sampled(regression.structure @ lift, names, ROUNDED)
     chosen = list(groups.independent)
     from_full = groups.regrouping @ scipy.linalg.block_diag(minimal.matrix, np.eye(n_friction))
     Y = np.concatenate(
@@ -180,8 +174,8 @@ class SequentialFit:
     Attributes:
         estimate: Estimate of the base parameters, which can be compared with those of other
             estimators.
-        constants: Names of the estimated minimal constants (base inertial parameters of Lin's method)
-            and friction parameters, q in number.
+        constants: Names of the estimated minimal constants (base inertial parameters of Lin's
+            method) and friction parameters, q in number.
         units: Units of the q constants.
         joints: Joint of each constant.
         values: Estimated constants, shape (q,).
@@ -288,7 +282,7 @@ class SequentialLeastSquares:
         """
         behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
         return cls(
-            minimal_constants(with_exact_angles(model)[0]),
+            MinimalConstants.of(with_exact_angles(model)[0]),
             locked=LockedTorque.MEASURED if behind else LockedTorque.HIDDEN,
             unexcited=Unexcited.named(unexcited, "--unexcited", EstimationError),
         )
@@ -333,7 +327,7 @@ class SequentialLeastSquares:
                 system.prior_covariance,
             )
             blocks.append(block)
-        solution = solve_backward(blocks, system.prior, system.prior_covariance)
+        solution = BackwardSolution.of(blocks, system.prior, system.prior_covariance)
         open_names = _open_constants(solution, system)
         if open_names and self.unexcited is Unexcited.REFUSE:
             raise self._refusal(open_names, int(usable.sum()), regression)

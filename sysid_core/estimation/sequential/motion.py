@@ -11,12 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Identification,
-    Processing,
-    full_parameters,
-)
+from sysid_core.estimation.arm import ArmEquations, Identification, Processing
 from sysid_core.estimation.sequential.identify import SequentialFit, SequentialLeastSquares
 from sysid_core.planning import Segment, Trajectory
 from sysid_core.robot import Array, FrictionModel, RobotModel
@@ -54,6 +49,67 @@ class SequentialIdentification:
         }
         return {"sequential": found}
 
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        recordings: Sequence[Recording],
+        friction: FrictionModel,
+        estimator: SequentialLeastSquares,
+        processing: Processing | None = None,
+        *,
+        trajectory: Trajectory | None = None,
+    ) -> SequentialIdentification:
+        """Identify an arm from recordings in which one joint moves at a time.
+
+        Segments of single-joint motion are detected in the data. With the plan, only segments with the
+        planned joints and posture are used, including moves of two joints; with marks `<label>:start`
+        and `<label>:end`, only those between the marks; with neither plan nor marks, those with one
+        moving joint.
+
+        Args:
+            model: Robot model.
+            recordings: Recordings of the same robot.
+            friction: Friction terms and drives.
+            estimator: Configured estimator.
+            processing: Sampling rates and cut-off frequencies.
+            trajectory: Executed trajectory with its segments; None: unknown.
+
+        Raises:
+            EstimationError: No joint moves alone, or the motion does not excite the constants.
+        """
+        if trajectory is not None:
+            trajectory.belongs_to(model)
+        equations = ArmEquations.build(model, recordings, friction, processing or Processing())
+        plan = _Plan(trajectory, model.joint_names, recordings)
+        keep, segments, notes = _choose_segments(equations, plan)
+        pi = equations.prior
+        for _ in range(LOAD_ROUNDS if friction.needs_load else 1):
+            regression = equations.regression(pi, keep, fast=estimator.fast)
+            fit = estimator.fit_steps(regression)
+            parameters = regression.full_parameters(fit.estimate, ())
+            pi = parameters[: regression.n_inertial]
+        estimate = replace(
+            fit.estimate,
+            robot=model.name,
+            urdf_hash=model.urdf_hash,
+            source=", ".join(dict.fromkeys(s.source for s in equations.spans)),
+            notes=fit.estimate.notes + notes,
+        )
+        return cls(
+            Identification(
+                model,
+                friction,
+                equations.processing,
+                estimate,
+                parameters,
+                regression.names,
+                regression.prior_sd,
+            ),
+            replace(fit, estimate=estimate),
+            segments,
+        )
+
 
 def motion_mask(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np.bool_]:
     """Return a mask of moving joints, turning points included; time (K,), v (K, n) to (K, n)."""
@@ -85,66 +141,6 @@ def motion_segments(
             label = f"{joints[0]} alone" if len(joints) == 1 else " with ".join(joints)
             out.append(Segment(label, float(time[a]), float(time[b - 1]), joints))
     return tuple(out)
-
-
-def identify_sequentially(
-    model: RobotModel,
-    recordings: Sequence[Recording],
-    friction: FrictionModel,
-    estimator: SequentialLeastSquares,
-    processing: Processing | None = None,
-    *,
-    trajectory: Trajectory | None = None,
-) -> SequentialIdentification:
-    """Identify an arm from recordings in which one joint moves at a time.
-
-    Segments of single-joint motion are detected in the data. With the plan, only segments with the
-    planned joints and posture are used, including moves of two joints; with marks `<label>:start`
-    and `<label>:end`, only those between the marks; with neither plan nor marks, those with one
-    moving joint.
-
-    Args:
-        model: Robot model.
-        recordings: Recordings of the same robot.
-        friction: Friction terms and drives.
-        estimator: Configured estimator.
-        processing: Sampling rates and cut-off frequencies.
-        trajectory: Executed trajectory with its segments; None: unknown.
-
-    Raises:
-        EstimationError: No joint moves alone, or the motion does not excite the constants.
-    """
-    if trajectory is not None:
-        trajectory.belongs_to(model)
-    equations = ArmEquations.build(model, recordings, friction, processing or Processing())
-    plan = _Plan(trajectory, model.joint_names, recordings)
-    keep, segments, notes = _choose_segments(equations, plan)
-    pi = equations.prior
-    for _ in range(LOAD_ROUNDS if friction.needs_load else 1):
-        regression = equations.regression(pi, keep, fast=estimator.fast)
-        fit = estimator.fit_steps(regression)
-        parameters = full_parameters(regression, fit.estimate, ())
-        pi = parameters[: regression.n_inertial]
-    estimate = replace(
-        fit.estimate,
-        robot=model.name,
-        urdf_hash=model.urdf_hash,
-        source=", ".join(dict.fromkeys(s.source for s in equations.spans)),
-        notes=fit.estimate.notes + notes,
-    )
-    return SequentialIdentification(
-        Identification(
-            model,
-            friction,
-            equations.processing,
-            estimate,
-            parameters,
-            regression.names,
-            regression.prior_sd,
-        ),
-        replace(fit, estimate=estimate),
-        segments,
-    )
 
 
 def _choose_segments(

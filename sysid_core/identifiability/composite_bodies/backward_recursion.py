@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -22,7 +23,6 @@ import scipy
 from sysid_core.robot import Array
 
 RANK_TOLERANCE = 1e-7  # of a step's largest singular value, in natural units
-CLEAR = 0.1  # standard deviation in natural units from which on a direction is settled at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,10 @@ class RecursionStep:
         n_postponed: Number of directions that are excited too weakly to be determined in this step.
         condition: Condition number of the determined part in natural units; 1 if there is none.
         directions: Directions determined in this step, shape (p, n_settled).
+        CLEAR: Standard deviation in natural units from which on a direction is settled at once.
     """
+
+    CLEAR: ClassVar[float] = 0.1
 
     name: str
     n_settled: int
@@ -85,52 +88,52 @@ class BackwardSolution:
         """Covariance of all parameters, shape (p, p)."""
         return self.shares.sum(axis=0) + self.prior_share
 
+    @classmethod
+    def of(
+        cls, blocks: Sequence[StepRows], prior: Array, prior_covariance: Array
+    ) -> BackwardSolution:
+        """Estimate the parameters step by step, from the last joint to the first.
 
-def solve_backward(
-    blocks: Sequence[StepRows], prior: Array, prior_covariance: Array
-) -> BackwardSolution:
-    """Estimate the parameters step by step, from the last joint to the first.
-
-    Args:
-        blocks: Equations of each joint, in the order of the recursion: last joint first.
-        prior: Prior values, kept by parameters that no step determines, shape (p,).
-        prior_covariance: Natural covariance of the parameters, shape (p, p), positive definite.
-    """
-    p = len(prior)
-    sizes = [len(block.rows) for block in blocks]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-    x = np.array(prior, dtype=float)
-    # x = truth + W @ (unit noise of all steps) + what the open directions miss.
-    W = np.zeros((p, starts[-1]))
-    N = np.linalg.cholesky(prior_covariance)  # basis of what is unknown, in natural units
-    A, y, E = np.zeros((0, p)), np.zeros(0), np.zeros((0, starts[-1]))  # postponed rows
-    steps = []
-    for block, start, stop in zip(blocks, starts[:-1], starts[1:], strict=True):
-        white, own_noise = _whitened(block)
-        A = np.vstack([white[:, :-1], A])
-        y = np.concatenate([white[:, -1], y])
-        own = np.zeros((len(white), starts[-1]))
-        own[:, start:stop] = own_noise
-        E = np.vstack([own, E])
-        U, s, Vt = np.linalg.svd(A @ N, full_matrices=False)
-        shown = s > RANK_TOLERANCE * s[0] if s.size and s[0] > 0 else np.zeros(len(s), bool)
-        clear = shown & (s * CLEAR > 1.0)
-        gain = N @ Vt[clear].T / s[clear] @ U[:, clear].T
-        x = x + gain @ (y - A @ x)
-        W = W + gain @ (E - A @ W)
-        steps.append(
-            RecursionStep(
-                name=block.name,
-                n_settled=int(clear.sum()),
-                n_postponed=int((shown & ~clear).sum()),
-                condition=float(s[clear][0] / s[clear][-1]) if clear.any() else 1.0,
-                directions=N @ Vt[clear].T,
+        Args:
+            blocks: Equations of each joint, in the order of the recursion: last joint first.
+            prior: Prior values, kept by parameters that no step determines, shape (p,).
+            prior_covariance: Natural covariance of the parameters, shape (p, p), positive definite.
+        """
+        p = len(prior)
+        sizes = [len(block.rows) for block in blocks]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        x = np.array(prior, dtype=float)
+        # x = truth + W @ (unit noise of all steps) + what the open directions miss.
+        W = np.zeros((p, starts[-1]))
+        N = np.linalg.cholesky(prior_covariance)  # basis of what is unknown, in natural units
+        A, y, E = np.zeros((0, p)), np.zeros(0), np.zeros((0, starts[-1]))  # postponed rows
+        steps = []
+        for block, start, stop in zip(blocks, starts[:-1], starts[1:], strict=True):
+            white, own_noise = _whitened(block)
+            A = np.vstack([white[:, :-1], A])
+            y = np.concatenate([white[:, -1], y])
+            own = np.zeros((len(white), starts[-1]))
+            own[:, start:stop] = own_noise
+            E = np.vstack([own, E])
+            U, s, Vt = np.linalg.svd(A @ N, full_matrices=False)
+            shown = s > RANK_TOLERANCE * s[0] if s.size and s[0] > 0 else np.zeros(len(s), bool)
+            clear = shown & (s * RecursionStep.CLEAR > 1.0)
+            gain = N @ Vt[clear].T / s[clear] @ U[:, clear].T
+            x = x + gain @ (y - A @ x)
+            W = W + gain @ (E - A @ W)
+            steps.append(
+                RecursionStep(
+                    name=block.name,
+                    n_settled=int(clear.sum()),
+                    n_postponed=int((shown & ~clear).sum()),
+                    condition=float(s[clear][0] / s[clear][-1]) if clear.any() else 1.0,
+                    directions=N @ Vt[clear].T,
+                )
             )
-        )
-        N = N @ scipy.linalg.null_space(Vt[clear]) if clear.any() else N
-        later = U[:, shown & ~clear].T
-        A, y, E = later @ A, later @ y, later @ E
-    return _settle_the_rest(x, W, N, (A, y, E), starts, tuple(steps))
+            N = N @ scipy.linalg.null_space(Vt[clear]) if clear.any() else N
+            later = U[:, shown & ~clear].T
+            A, y, E = later @ A, later @ y, later @ E
+        return _settle_the_rest(x, W, N, (A, y, E), starts, tuple(steps))
 
 
 def _whitened(block: StepRows) -> tuple[Array, Array]:

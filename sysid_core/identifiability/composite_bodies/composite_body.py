@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Inertia constants of composite bodies: a minimal set in closed form (Lin 1992, theorems 2 and 4).
+r"""Inertia constants of composite bodies: a minimal set in closed form (Lin 1992, theorems 2 and
+4).
 
 Composite body i is links i ... n. Its mass, first moment and inertia about the origin of E_i split
 into constants `m, k, U` and parts `l, V` that depend on the later joints (lemma 1). Which constants
@@ -82,7 +83,9 @@ class MinimalConstants:
         return np.linalg.solve(self.constants_from_pi, self.lift)
 
     def values(self, pi: ArrayLike) -> Array:
-        """Return the minimal constants of a robot with parameters pi, (n, 10) or (10 n,) to (b,)."""
+        """Return the minimal constants of a robot with parameters pi, (n, 10) or (10 n,) to
+        (b,).
+        """
         return self.matrix @ np.asarray(pi, dtype=float).reshape(-1)
 
     def all_constants(self, values: ArrayLike) -> Array:
@@ -98,35 +101,35 @@ class MinimalConstants:
         """
         return np.asarray(Y, dtype=float) @ self.right_inverse
 
+    @classmethod
+    def of(cls, model: RobotModel) -> MinimalConstants:
+        """Return the minimal inertia constants of a serial arm (theorem 2), with its gravity.
 
-def minimal_constants(model: RobotModel) -> MinimalConstants:
-    """Return the minimal inertia constants of a serial arm (theorem 2), with its gravity.
-
-    Raises:
-        ModelError: The robot is not a serial arm of revolute and prismatic joints.
-        IdentifiabilityError: The robot has no gravity, which the theorem assumes.
-    """
-    chain = DrivingAxisChain.from_model(model)
-    if not np.any(chain.gravity):
-        raise IdentifiabilityError(
-            f"Theorem 2 holds under gravity; '{model.name}' has none, and fewer constants may"
-            " matter.",
-            remedy="Load the robot with its gravity, or use the exact structural analysis.",
+        Raises:
+            ModelError: The robot is not a serial arm of revolute and prismatic joints.
+            IdentifiabilityError: The robot has no gravity, which the theorem assumes.
+        """
+        chain = DrivingAxisChain.from_model(model)
+        if not np.any(chain.gravity):
+            raise IdentifiabilityError(
+                f"Theorem 2 holds under gravity; '{model.name}' has none, and fewer constants may"
+                " matter.",
+                remedy="Load the robot with its gravity, or use the exact structural analysis.",
+            )
+        names, units, bodies, rows = _minimal_rows(chain)
+        selection = np.zeros((len(rows), 10 * chain.n))
+        for i, (body, row) in enumerate(zip(bodies, rows, strict=True)):
+            selection[i, 10 * body : 10 * body + 10] = row
+        return cls(
+            chain=chain,
+            names=names,
+            units=units,
+            bodies=bodies,
+            selection=selection,
+            lift=_lift(selection),
+            constants_from_pi=_composite_map(chain) @ _parameters_in_driving_axes(chain),
+            parameter_names=model.parameter_names,
         )
-    names, units, bodies, rows = _minimal_rows(chain)
-    selection = np.zeros((len(rows), 10 * chain.n))
-    for i, (body, row) in enumerate(zip(bodies, rows, strict=True)):
-        selection[i, 10 * body : 10 * body + 10] = row
-    return MinimalConstants(
-        chain=chain,
-        names=names,
-        units=units,
-        bodies=bodies,
-        selection=selection,
-        lift=_lift(selection),
-        constants_from_pi=_composite_map(chain) @ _parameters_in_driving_axes(chain),
-        parameter_names=model.parameter_names,
-    )
 
 
 def _minimal_rows(

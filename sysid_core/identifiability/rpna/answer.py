@@ -22,8 +22,8 @@ from sysid_core.identifiability.rpna.regrouping import (
     transfers_of,
 )
 from sysid_core.identifiability.rpna.stages import StageLayout
-from sysid_core.kinds import Kind
 from sysid_core.robot import INERTIAL_NAMES, Array
+from sysid_core.settings import Kind
 
 
 def system_nullspace(

@@ -28,8 +28,8 @@ from sysid_core.identifiability.rpna.coupled_chain import (
     parameter_rates,
     parameter_transforms,
 )
-from sysid_core.kinds import Kind
-from sysid_core.robot import Array, RobotModel, Rotor, rotors_of, wrench_regressor
+from sysid_core.robot import Array, RobotModel, Rotor, wrench_regressor
+from sysid_core.settings import Kind
 
 _UNIT_MODES = {
     **{f"JointModelP{axis}": k for k, axis in enumerate("XYZ")},
@@ -221,7 +221,9 @@ class StageLayout:
         return places
 
     def parameter_scales(self, n: int) -> Array:
-        """Return the conversion factor from natural to SI units for all n parameters, shape (n,)."""
+        """Return the conversion factor from natural to SI units for all n parameters, shape
+        (n,).
+        """
         scales = np.ones(n)
         for stage, where in zip(self.stages, self.parameter_places(), strict=True):
             scales[where] = np.concatenate(
@@ -249,7 +251,7 @@ def build_layout(
         IdentifiabilityError: A joint is not covered (see `joint_steps` and `coupled_groups`).
     """
     groups = coupled_groups(model) if mimic is Mimic.COUPLED else ()
-    placed = rotors_of(model, rotors) if rotors else {}
+    placed = Rotor.by_joint(model, rotors) if rotors else {}
     joints = _Joints(model, groups)
     group_of = {j - 1: group for group in groups for j, _, _ in group.joints}
     stages = []
@@ -274,7 +276,9 @@ def build_layout(
 
 
 class _Joints:
-    """Steps of all joints as flat arrays in natural units, so that all maps are computed at once."""
+    """Steps of all joints as flat arrays in natural units, so that all maps are computed at
+    once.
+    """
 
     def __init__(self, model: RobotModel, groups: Sequence[CoupledGroup]) -> None:
         pin_model = model.pin_model

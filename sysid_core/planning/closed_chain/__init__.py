@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exciting motions of closed chains."""
 
-from sysid_core.planning.closed_chain.box import (
-    AssemblyMap,
-    coupled_drives,
-    motion_box,
-    reach_alone,
-)
+from sysid_core.planning.closed_chain.box import AssemblyMap, motion_box, reach_alone
 from sysid_core.planning.closed_chain.motion import of_all_joints, plan_loop_motion
 from sysid_core.planning.closed_chain.plan import (
     LoopExcitation,
@@ -16,7 +11,6 @@ from sysid_core.planning.closed_chain.plan import (
 __all__ = [
     "AssemblyMap",
     "LoopExcitation",
-    "coupled_drives",
     "motion_box",
     "of_all_joints",
     "plan_loop_excitation",

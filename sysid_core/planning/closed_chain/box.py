@@ -11,19 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
-from sysid_core.robot.loops import (
-    ClosedChain,
-    MotionBox,
-    assemble,
-    loop_jacobian,
-    passive_condition,
-    require_determined,
-    try_assemble,
-)
+from sysid_core.robot.loops import ClosedChain, MotionBox
 
 BOX_POSTURES = 200  # random ones, all of which must assemble
 MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
@@ -68,7 +59,8 @@ class AssemblyMap:
         *,
         box: MotionBox | None = None,
     ) -> AssemblyMap:
-        """Test the closure of the loops at random actuated postures, within a box or the joint limits.
+        """Test the closure of the loops at random actuated postures, within a box or the joint
+        limits.
 
         Args:
             chain: Mechanism with loops.
@@ -82,19 +74,19 @@ class AssemblyMap:
             q_a = rng.uniform(lower[columns], upper[columns], (n_samples, chain.n_actuated))
         else:
             q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
-        found = try_assemble(chain, q_a)
+        found = chain.try_assemble(q_a)
         within = found.assembled & _within(chain, found.q)
         alternatives = np.zeros(n_samples, dtype=bool)
         for _ in range(_RESTARTS if chain.passive else 0):
             start = rng.uniform(lower, upper, (n_samples, chain.n))
-            other = try_assemble(chain, q_a, start)
+            other = chain.try_assemble(q_a, start)
             distance = np.abs(np.angle(np.exp(1j * (other.q - found.q)))).max(axis=1)
             alternatives |= within & other.assembled & _within(chain, other.q) & (distance > 1e-6)
         return cls(
             q=found.q,
             assembled=found.assembled,
             within_limits=within,
-            condition=passive_condition(chain, found.q),
+            condition=chain.passive_condition(found.q),
             alternatives=alternatives,
             residual=float(found.residual[found.assembled].max(initial=0.0)),
         )
@@ -109,16 +101,16 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
         ModelError: The home posture does not assemble, or the actuated joints do not determine the
             passive ones there or in the centre of the range.
     """
-    require_determined(chain, assemble(chain, chain.actuated_home))
+    chain.require_determined(chain.assemble(chain.actuated_home))
     box = _widest_box(chain, rng) if chain.box is None else chain.box
-    require_determined(chain, assemble(chain, box.center))
+    chain.require_determined(chain.assemble(box.center))
     return box
 
 
 def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
-    """Range found by a search: each coordinate is first widened alone. Then all are reduced together
-    until the loops close within the limits and away from singularities, at random postures of the
-    box and at its corners.
+    """Range found by a search: each coordinate is first widened alone. Then all are reduced
+    together until the loops close within the limits and away from singularities, at random postures
+    of the box and at its corners.
     """
     center = chain.actuated_home
     if not _usable(chain, center[None])[0]:
@@ -174,23 +166,10 @@ def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
     return dataclasses.replace(box, half=half)
 
 
-def coupled_drives(chain: ClosedChain) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of actuated joints that move the same passive joints."""
-    q = assemble(chain, chain.actuated_home)
-    touched = np.abs(loop_jacobian(chain, q)[0]) > 1e-9  # (n_c, n)
-    passive = touched[:, chain.passive_columns].astype(int)
-    count, group_of = connected_components(passive @ passive.T, directed=False)
-    driven = np.sort(chain.actuated_columns)
-    names = np.array(chain.model.joint_names)[driven]
-    moved = (touched[group_of == k].any(axis=0)[driven] for k in range(count))
-    groups = (tuple(names[together].tolist()) for together in moved)
-    return tuple(group for group in groups if len(group) > 1)
-
-
 def _coordinates(chain: ClosedChain) -> tuple[tuple[str, ...], Array]:
     directions = np.eye(chain.n_actuated)
     names = list(chain.actuated)
-    for group in coupled_drives(chain):
+    for group in chain.coupled_drives:
         if len(group) != 2:
             continue
         i, j = (chain.actuated.index(name) for name in group)
@@ -200,8 +179,8 @@ def _coordinates(chain: ClosedChain) -> tuple[tuple[str, ...], Array]:
 
 
 def _usable(chain: ClosedChain, q_a: Array) -> NDArray[np.bool_]:
-    found = try_assemble(chain, q_a)
-    condition = passive_condition(chain, found.q)
+    found = chain.try_assemble(q_a)
+    condition = chain.passive_condition(found.q)
     return found.assembled & _within(chain, found.q) & (condition < MAX_CONDITION)
 
 

@@ -19,14 +19,14 @@ from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
-from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
+from sysid_core.robot.loops import ClosedChain
 
 _MARGIN = 0.99  # of the limits that the fastest sample may use
 
 
 def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
     """Return the motion of all joints, passive ones included, for checks and monitoring."""
-    motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
+    motion = chain.motion(trajectory.q, trajectory.v, trajectory.a)
     return dataclasses.replace(
         trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
     )
@@ -68,8 +68,8 @@ def plan_loop_motion(
 
     Args:
         chain: Mechanism with loops.
-        limits: Limits of all joints of `chain.model`. The predicted torques, which are compared with
-            the torque limits, include a held mass.
+        limits: Limits of all joints of `chain.model`. The predicted torques, which are compared
+            with the torque limits, include a held mass.
         config: Settings of the search.
         n_motions: Number of motions, which become the segments `motion_1`, `motion_2`, …
         still: Duration of the rest before and after each motion [s].
@@ -112,11 +112,13 @@ def plan_loop_motion(
 def _with_closed_loops(
     chain: ClosedChain, trajectory: Trajectory, check: MotionCheck
 ) -> MotionCheck:
-    """Motion check with the motor efforts of the closed chain instead of those of the opened tree."""
+    """Motion check with the motor efforts of the closed chain instead of those of the opened
+    tree.
+    """
     few = slice(None, None, max(1, len(trajectory.time) // 2000))
     time, q, v, a = (x[few] for x in (trajectory.time, trajectory.q, trajectory.v, trajectory.a))
     k = chain.actuated_columns
-    torques = constrained_torques(chain, constrained_motion(chain, q[:, k], v[:, k], a[:, k]))
+    torques = chain.torques(chain.motion(q[:, k], v[:, k], a[:, k]))
     share = np.abs(torques) / chain.torque_limits
     worst = np.argmax(share, axis=0)
     broken = tuple(

@@ -11,28 +11,14 @@ import numpy as np
 import scipy
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import (
-    Excitation,
-    condition_number,
-    measure_excitation,
-    sampled_base_parameters,
-)
+from sysid_core.identifiability import BaseParameters, Excitation, condition_number
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.planning.bases import FourierBasis
 from sysid_core.planning.closed_chain.box import motion_box
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import sample_times
 from sysid_core.robot import Array
-from sysid_core.robot.loops import (
-    ClosedChain,
-    MotionBox,
-    assemble,
-    constrained_motion,
-    constrained_parameter_names,
-    constrained_torques,
-    projected_drive_regressor,
-    projected_regressor,
-)
+from sysid_core.robot.loops import ClosedChain, MotionBox
 
 _SAMPLES = 400  # of a motion
 _STATES = 120  # random ones: torques of six drives are four times the unknowns of a leg
@@ -45,16 +31,16 @@ def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excit
         chain: Mechanism with loops.
         motions: Motions of at least the actuated joints.
     """
-    names = constrained_parameter_names(chain, chain.actuated)
+    names = chain.parameter_names(chain.actuated)
     structure = structural_rows(chain, chain.actuated)
     rows = []
     for motion in motions:
         k = [motion.joint_names.index(name) for name in chain.actuated]
         few = slice(None, None, max(1, len(motion.time) // _SAMPLES))
         states = (x[few][:, k] for x in (motion.q, motion.v, motion.a))
-        W = projected_regressor(chain, constrained_motion(chain, *states))
+        W = chain.regressor(chain.motion(*states))
         rows.append(W.reshape(-1, len(names)))
-    return measure_excitation(sampled_base_parameters(structure, names), np.vstack(rows), structure)
+    return Excitation.measured(BaseParameters.sampled(structure, names), np.vstack(rows), structure)
 
 
 def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
@@ -72,8 +58,8 @@ def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
     box = motion_box(chain, rng)
     q_a = box.positions(rng.uniform(-1.0, 1.0, (_STATES, chain.n_actuated)))
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
-    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
-    W = projected_regressor(chain, motion, drives)
+    motion = chain.motion(q_a, v_a, a_a, ordered=False)
+    W = chain.regressor(motion, drives)
     return np.asarray(np.linalg.qr(W.reshape(-1, W.shape[2]), mode="r"))
 
 
@@ -192,22 +178,22 @@ def _search(
 def _observations(
     chain: ClosedChain, box: MotionBox, candidates: Array, config: LoopExcitation
 ) -> list[Array | None]:
-    """Projected observation matrix of each candidate; None for a candidate with too large torques."""
+    """Projected observation matrix of each candidate; None for a candidate with too large
+    torques.
+    """
     moves = []
     for candidate in candidates:
         basis, coefficients = _fitted(box, candidate, config)
         t = np.arange(basis.n_samples) * basis.period / basis.n_samples
         moves.append(_played(box, basis, coefficients, t))
     q_a, v_a, a_a = (np.concatenate([move[i] for move in moves]) for i in range(3))
-    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
-    effort = np.abs(constrained_torques(chain, motion)).reshape(
-        len(candidates), -1, chain.n_actuated
-    )
+    motion = chain.motion(q_a, v_a, a_a, ordered=False)
+    effort = np.abs(chain.torques(motion)).reshape(len(candidates), -1, chain.n_actuated)
     safe = np.all(effort <= config.torque_share * chain.torque_limits, axis=(1, 2))
     if config.inertials:
-        W = projected_regressor(chain, motion)
+        W = chain.regressor(motion)
     else:
-        W = projected_drive_regressor(chain, motion, chain.actuated)
+        W = chain.drive_regressor(motion, chain.actuated)
     W = W.reshape(len(candidates), -1, W.shape[2])
     return [block if ok else None for block, ok in zip(W, safe, strict=True)]
 
@@ -222,9 +208,9 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
     if not config.inertials:
         return condition_number
     structure = structural_rows(chain, chain.actuated)
-    names = constrained_parameter_names(chain, chain.actuated)
-    base = sampled_base_parameters(structure, names)
-    return lambda R: measure_excitation(base, R, structure).condition_number
+    names = chain.parameter_names(chain.actuated)
+    base = BaseParameters.sampled(structure, names)
+    return lambda R: Excitation.measured(base, R, structure).condition_number
 
 
 def _fitted(
@@ -263,5 +249,5 @@ def _trajectory(
     q_a, v_a, a_a = _played(box, basis, coefficients, t)
     against = ", relative to vigorous motion" if config.inertials else ""
     note = f"Condition number of the observation matrix so far: {condition:.4g}{against}."
-    assemble(chain, q_a[:: max(1, len(q_a) // 200)])  # raises where the loops do not close
+    chain.assemble(q_a[:: max(1, len(q_a) // 200)])  # raises where the loops do not close
     return Trajectory.of(chain.model, t, q_a, v_a, a_a, chain.actuated, notes=(note,))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import Excitation, measure_excitation
-from sysid_core.kinds import Kind
+from sysid_core.identifiability import Excitation
 from sysid_core.planning.design.unknowns import Unknowns
 from sysid_core.robot import Array
+from sysid_core.settings import Kind
 
 SHARPNESS = 8.0  # of the smooth largest one
 TINY = 1e-12  # of scaled information that no motion gave
@@ -182,8 +182,8 @@ class Conditioning:
     them.
 
     Attributes:
-        excitation: Numerical rank of the regressor with columns scaled to unit length, and the exact
-            structural rank.
+        excitation: Numerical rank of the regressor with columns scaled to unit length, and the
+            exact structural rank.
         orthonormal: cond(W) of an orthonormal base in SI units; `eigenvalue_ratio` is its square.
     """
 
@@ -222,5 +222,5 @@ class Conditioning:
         base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
         R = np.linalg.qr(base, mode="r")
         s = np.linalg.svd(R @ orthonormal_map(unknowns), compute_uv=False)
-        excitation = measure_excitation(unknowns.structure, Y, tolerance=USEFUL)
+        excitation = Excitation.measured(unknowns.structure, Y, tolerance=USEFUL)
         return cls(excitation, float(s[0] / s[-1]) if s[-1] > 0 else float("inf"))

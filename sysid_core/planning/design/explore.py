@@ -15,17 +15,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sysid_core.errors import ExcitationError
-from sysid_core.kinds import Kind
 from sysid_core.planning.bases import BSplineBasis
 from sysid_core.planning.design.criteria import Criterion, build_score
 from sysid_core.planning.design.excitation_problem import ExcitationProblem, largest_safe
 from sysid_core.planning.design.search import improve
 from sysid_core.planning.design.unknowns import Expectation, Unknowns
 from sysid_core.planning.motion_check import MotionChecker
-from sysid_core.planning.ties import best_first
-from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.trajectory import Trajectory, best_first
 from sysid_core.planning.transfer import MotionBuilder, sample_times
 from sysid_core.robot import Array
+from sysid_core.settings import Kind
 
 LEAST_GAIN = 0.01  # of the mean open deviation, below which further pieces are in vain
 PATIENCE = 2  # pieces in a row with less

@@ -22,8 +22,7 @@ from sysid_core.planning.design.search import Improved, Report, improve_all, ran
 from sysid_core.planning.design.unknowns import Expectation, Unknowns
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
-from sysid_core.planning.ties import first_best
-from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.trajectory import Trajectory, first_best
 from sysid_core.planning.violations import MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import BaseParameters, random_states, sampled_base_parameters
+from sysid_core.identifiability import BaseParameters, random_states
 from sysid_core.identifiability.rpna import (
     Identifiability,
     structural_identifiability,
     with_exact_angles,
 )
 from sysid_core.robot import (
-    USUAL_TERMS,
     Array,
     DriveTrain,
     FrictionModel,
@@ -31,7 +30,7 @@ CORRELATION = 0.1  # [s], over which errors of the efforts are correlated
 SMOOTH_SIGN = 0.05  # [rad/s or m/s], of Coulomb friction while a motion is improved
 # Natural size of friction, by the drive's largest effort and velocity.
 COULOMB_SHARE, OFFSET_SHARE, ROTOR_ACCELERATION = 0.05, 0.02, 100.0  # [-], [-], [rad/s^2]
-PLANNED_TERMS = (*USUAL_TERMS, FrictionTerm.ASYMMETRY, FrictionTerm.STRIBECK)
+PLANNED_TERMS = (*FrictionTerm.listed("usual"), FrictionTerm.ASYMMETRY, FrictionTerm.STRIBECK)
 GOOD, ROUGH = 0.1, 0.5  # of the natural size: known well, known roughly
 
 
@@ -64,7 +63,7 @@ class Unknowns:
         cls,
         model: RobotModel,
         *,
-        terms: Sequence[FrictionTerm] = USUAL_TERMS,
+        terms: Sequence[FrictionTerm] = FrictionTerm.listed("usual"),
         effort_sd: ArrayLike | None = None,
     ) -> Unknowns:
         """Return the unknown parameters of an arm of which only the URDF is known.
@@ -72,8 +71,8 @@ class Unknowns:
         Args:
             model: Robot model.
             terms: Terms of friction and drive, for every joint.
-            effort_sd: Standard deviations of each joint's effort, one for all or shape (n,); default: 1 % of the
-                effort limits.
+            effort_sd: Standard deviations of each joint's effort, one for all or shape (n,);
+                default: 1 % of the effort limits.
 
         Raises:
             ExcitationError: A term depends on the past of the motion or on the load.
@@ -118,7 +117,9 @@ class Unknowns:
         return np.asarray(np.linalg.inv(covariance) / np.outer(self.size, self.size))
 
     def smooth(self) -> Unknowns:
-        """Return a copy with a smoother sign of Coulomb friction, for gradient-based optimisation."""
+        """Return a copy with a smoother sign of Coulomb friction, for gradient-based
+        optimisation.
+        """
         v_0 = max(SMOOTH_SIGN, self.friction.coulomb_velocity)
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
@@ -213,8 +214,8 @@ def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
 
 
 def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel) -> BaseParameters:
-    """Base parameters of links and friction together: the exact base parameters of the links, and the
-    friction parameters that are linearly independent of them.
+    """Base parameters of links and friction together: the exact base parameters of the links, and
+    the friction parameters that are linearly independent of them.
     """
     exact = structure.practical.base
     names = model.parameter_names + friction.names
@@ -226,9 +227,7 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     Phi = friction.regressor(angles, v, a)
     # The exact base first: friction and drive columns join it where they add something.
     Y_b = np.concatenate([exact.base_regressor(Y), Phi], axis=2)
-    found = sampled_base_parameters(
-        Y_b.reshape(-1, Y_b.shape[2]), exact.base_names + friction.names
-    )
+    found = BaseParameters.sampled(Y_b.reshape(-1, Y_b.shape[2]), exact.base_names + friction.names)
     lift = np.zeros((len(found.names), len(names)))
     lift[: exact.rank, : 10 * model.n_bodies] = exact.regrouping
     lift[exact.rank :, 10 * model.n_bodies :] = np.eye(len(friction.names))
@@ -261,7 +260,9 @@ class Expectation:
 
     @classmethod
     def of(cls, unknowns: Unknowns, information: Array, duration: float) -> Expectation:
-        """Return the expected standard deviations from the information matrix (b, b) of a motion."""
+        """Return the expected standard deviations from the information matrix (b, b) of a
+        motion.
+        """
         size = unknowns.size
         scaled = information * np.outer(size, size)
         prior = unknowns.prior_information * np.outer(size, size)

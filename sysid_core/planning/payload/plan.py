@@ -22,8 +22,7 @@ from sysid_core.planning.payload.motion import (
     oscillation,
     wrist_columns,
 )
-from sysid_core.planning.ties import first_best
-from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.trajectory import Trajectory, first_best
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel, wrench_regressor

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning of motions of one joint at a time, in postures with well-conditioned estimation steps."""
+"""Planning of motions of one joint at a time, in postures with well-conditioned estimation
+steps.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import BaseParameters, random_states, sampled_base_parameters
+from sysid_core.identifiability import BaseParameters, random_states
 from sysid_core.identifiability.composite_bodies import (
-    CLEAR,
+    BackwardSolution,
     MinimalConstants,
     RecursionStep,
     StepRows,
-    minimal_constants,
-    solve_backward,
 )
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.sequential.moves import Move, candidate_moves, pair_moves
-from sysid_core.planning.ties import first_best
-from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.trajectory import Trajectory, first_best
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import MotionCheck
 from sysid_core.robot import Array, FrictionModel, RobotModel
@@ -57,13 +56,13 @@ class MoveChooser:
         # Rounded right angles would show what the robot itself doesn't.
         self.model, self.friction = with_exact_angles(model)[0], friction
         self.locked_measured = locked_measured
-        self.minimal: MinimalConstants = minimal_constants(self.model)
+        self.minimal: MinimalConstants = MinimalConstants.of(self.model)
         model = self.model
         q, v, a = random_states(model, 12 * model.n_bodies + 30, rng)
         angles = rng.uniform(-np.pi, np.pi, (len(q), model.nv))
         Y = self._rows(q if q.shape[1] == model.nv else angles, v, a)
         names = self.minimal.names + friction.names
-        self.groups: BaseParameters = sampled_base_parameters(Y.reshape(-1, len(names)), names)
+        self.groups: BaseParameters = BaseParameters.sampled(Y.reshape(-1, len(names)), names)
         self.names = self.groups.base_names
         tau = model.inverse_dynamics(q, 0.3 * v, 0.3 * a)
         typical = np.sqrt(np.mean(tau**2, axis=0))
@@ -108,7 +107,7 @@ class MoveChooser:
         left = [(move, hidden.T @ self.information(move) @ hidden) for move in pool]
         total = np.eye(hidden.shape[1])
         chosen: list[Move] = []
-        while left and np.linalg.eigvalsh(total)[0] < CLEAR**-2:
+        while left and np.linalg.eigvalsh(total)[0] < RecursionStep.CLEAR**-2:
             move, extra = left.pop(_best(total, [extra for _, extra in left]))
             if np.trace(extra) > 1.0 and is_safe(move):
                 chosen.append(move)
@@ -123,7 +122,9 @@ class MoveChooser:
         is_safe: Callable[[Move], bool],
         report: Callable[[str, float], None],
     ) -> list[Move]:
-        """Choose moves greedily by the increase of the log-determinant; unsafe moves are omitted."""
+        """Choose moves greedily by the increase of the log-determinant; unsafe moves are
+        omitted.
+        """
         left = [(move, self.information(move)) for move in pool]
         total = np.eye(len(self.names)) + sum(self.information(move) for move in already)
         chosen: list[Move] = []
@@ -155,7 +156,7 @@ class MoveChooser:
             used = Y[np.any(Y[:, j] != 0.0, axis=1), j]
             R = np.asarray(np.linalg.qr(used, mode="r")) if len(used) else np.zeros((0, p))
             blocks.append(StepRows(self.model.joint_names[j], R, np.zeros(len(R)), np.eye(len(R))))
-        solution = solve_backward(blocks, np.zeros(p), np.eye(p))
+        solution = BackwardSolution.of(blocks, np.zeros(p), np.eye(p))
         if solution.open_directions.shape[1]:
             unseen = [
                 [self.names[k] for k in np.argsort(np.abs(u))[::-1][:3]]

@@ -1,355 +1,239 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed chains: a tree of joints, the loops that close it, and the driven joints."""
+r"""Torques of the actuated joints of a closed chain, linear in the parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+import pinocchio as pin
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
 
-from sysid_core.arrays import own_arrays
 from sysid_core.errors import ModelError
-from sysid_core.kinds import Kind
+from sysid_core.robot.drives import DriveTrain
+from sysid_core.robot.friction import FrictionModel
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.ends import Attachment, LoopEnds
-from sysid_core.robot.model import RobotModel
+from sysid_core.robot.loops.assembly import ClosedMechanism
+from sysid_core.robot.loops.mechanism import JointDrive
 
 
 @dataclass(frozen=True, eq=False)
-class Coupling:
-    """Linear coupling of joints: `sum_j k_j q_j = offset`.
-
-    A parallelogram that keeps a link's direction has coefficients 1; a joint that follows another,
-    `q_j = m q_i + b`, has 1 and -m.
+class ConstrainedMotion:
+    """Motion of all joints of a closed chain that satisfies the loop closure; K samples.
 
     Attributes:
-        name: Name in messages.
-        joints: Nonzero coefficients k_j by joint name.
-        offset: Right-hand side of the equation [rad or m].
+        q: Positions of all joints, shape (K, n) [rad].
+        v: Velocities of all joints, shape (K, n) [rad/s].
+        a: Accelerations of all joints, shape (K, n) [rad/s^2].
+        G: Matrix G of `q̇ = G q̇_a`, shape (K, n, n_a).
     """
 
-    name: str
-    joints: Mapping[str, float]
-    offset: float = 0.0
+    q: Array
+    v: Array
+    a: Array
+    G: Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "joints", MappingProxyType(dict(self.joints)))
-        if len(self.joints) < 2 or not all(self.joints.values()):
-            raise ModelError(
-                f"Coupling '{self.name}' doesn't tie two joints.",
-                remedy="Give `joints: {a: 1.0, b: -2.0}`: two joints at least, none with a factor of 0.",
-            )
+    def __len__(self) -> int:
+        return len(self.q)
 
-    @property
-    def size(self) -> int:
-        """Number of scalar equations."""
-        return 1
+    def rows(self, rows: slice) -> ConstrainedMotion:
+        """Return a copy with some of the samples."""
+        return ConstrainedMotion(self.q[rows], self.v[rows], self.a[rows], self.G[rows])
 
 
-class LoopKind(Kind):
-    """Kind of loop closure."""
-
-    POINT = "point"
-    ROD = "rod"
-    WELD = "weld"
-
-
-_SIZES = {LoopKind.POINT: 3, LoopKind.ROD: 1, LoopKind.WELD: 6}
-
-
-@dataclass(frozen=True, eq=False)
-class LoopEnd:
-    """One end of a loop closure: a frame on a link.
-
-    Attributes:
-        link: Name of a link (or of any frame of the URDF).
-        xyz: Origin of the end in the link's frame, shape (3,) [m].
-        R: Rotation from the end's axes to the link's, shape (3, 3); used by welds only.
-    """
-
-    link: str
-    xyz: Array = field(default_factory=lambda: np.zeros(3))
-    R: Array = field(default_factory=lambda: np.eye(3))
-
-    def __post_init__(self) -> None:
-        remedy = "Give xyz as [x, y, z] in metres, and R as a 3 x 3 rotation matrix."
-        own_arrays(self, ModelError, remedy, f"a loop end on '{self.link}'", xyz=(3,), R=(3, 3))
-
-
-@dataclass(frozen=True, eq=False)
-class Loop:
-    """Loop closure: two frames of links that are connected at a point, by a rod, or rigidly.
-
-    Attributes:
-        name: Name in messages.
-        kind: Kind of closure. `point`: the two origins coincide (ball joint, 3 equations). `rod`:
-            they keep a distance (1 equation). `weld`: the two frames coincide (6 equations).
-        a: First attachment of the loop closure.
-        b: Second attachment of the loop closure.
-        length: Length of the rod [m]; used by rods only.
-    """
-
-    name: str
-    kind: LoopKind
-    a: LoopEnd
-    b: LoopEnd
-    length: float = 0.0
-
-    def __post_init__(self) -> None:
-        kind = LoopKind.named(self.kind, f"The kind of loop '{self.name}'", ModelError)
-        object.__setattr__(self, "kind", kind)
-        if kind is LoopKind.ROD and not self.length > 0.0:
-            raise ModelError(f"Rod '{self.name}' has no positive length.", remedy="Give `length`.")
-
-    @property
-    def size(self) -> int:
-        """Number of scalar closure equations."""
-        return _SIZES[self.kind]
-
-
-@dataclass(frozen=True)
-class JointDrive:
-    """Friction and drive parameters of one joint, on the joint side of the gear (Zhang et al. 2024,
-    eq. 7).
-
-    Attributes:
-        F_c: Coulomb friction [N m].
-        F_v: Viscous friction [N m s/rad].
-        I_a: Inertia of the drive, seen at the joint [kg m^2].
-        beta: Constant offset of the torque [N m].
-        gear_ratio: Turns of the motor per turn of the joint [-].
-        torque_limit: Largest torque of the drive, on the joint side of the gear [N m].
-    """
-
-    F_c: float = 0.0
-    F_v: float = 0.0
-    I_a: float = 0.0
-    beta: float = 0.0
-    gear_ratio: float = 1.0
-    torque_limit: float = float("inf")
-
-    @property
-    def values(self) -> tuple[float, float, float, float]:
-        """Drive parameters `[F_c, F_v, I_a, beta]`."""
-        return (self.F_c, self.F_v, self.I_a, self.beta)
-
-
-@dataclass(frozen=True, eq=False)
-class MotionBox:
-    """Range of the actuated joints: a box in coordinates that may combine several joints.
-
-    Example: two toe motors that drive one foot can close their loops only in a diagonal band, so
-    that their sum and difference are used as coordinates.
-
-    Attributes:
-        names: Names of the coordinates.
-        center: Actuated positions in the middle, shape (n_a,) [rad].
-        directions: Shares of the actuated joints (rows) in each coordinate (columns), (n_a, n_a).
-        half: Half the range of each coordinate, shape (n_a,) [rad].
-    """
-
-    names: tuple[str, ...]
-    center: Array
-    directions: Array
-    half: Array
-
-    def __post_init__(self) -> None:
-        if not np.all(self.half > 0.0):
-            narrow = [n for n, half in zip(self.names, self.half, strict=True) if not half > 0.0]
-            raise ModelError(
-                f"Coordinates {narrow} of the motion box have no range.",
-                remedy="Give every coordinate of `excitation` a positive `half`.",
-            )
-
-    def positions(self, s: Array) -> Array:
-        """Return the actuated positions at coordinates within -1..1, (..., n_a) to (..., n_a)."""
-        return self.center + (s * self.half) @ self.directions.T
-
-
-@dataclass(frozen=True, eq=False)
-class ClosedChain:
+class ClosedChain(ClosedMechanism):
     """Robot whose kinematic tree is closed by loops; without loops it is an open chain.
 
-    Joint arrays have all n joints in the order of `model.joint_names`, or the n_a actuated ones in
-    the order of `actuated`.
+    Its torques are linear in the parameters of its bodies and drives.
 
     Attributes:
-        model: Kinematic tree (loops cut open).
-        loops: Loop closures.
-        actuated: Names of the driven joints.
-        drives: Nominal friction and drive parameters by joint name (missing: all zero).
-        home: Posture of all joints from which assembly starts, shape (n,); its loops need not be
-            closed.
-        box: Range of the actuated joints; None: it is determined by a search.
-        measured: Names of the passive joints that have an encoder.
-        couplings: Linear couplings of joints, in addition to the loops.
+        model, loops, actuated, drives, home, box, measured, couplings: As in `Mechanism`.
     """
 
-    model: RobotModel
-    loops: tuple[Loop, ...] = ()
-    actuated: tuple[str, ...] = ()
-    drives: Mapping[str, JointDrive] = field(default_factory=dict)
-    home: Array | None = None
-    box: MotionBox | None = None
-    measured: tuple[str, ...] = ()
-    couplings: tuple[Coupling, ...] = ()
+    def motion(
+        self,
+        q_a: ArrayLike,
+        v_a: ArrayLike,
+        a_a: ArrayLike,
+        *,
+        q: ArrayLike | None = None,
+        ordered: bool = True,
+    ) -> ConstrainedMotion:
+        r"""Return the motion of all joints from that of the actuated joints (Zhang et al. 2024, eq.
+        18, 21, 22).
 
-    def __post_init__(self) -> None:
-        names = self.model.joint_names
-        object.__setattr__(self, "actuated", tuple(self.actuated) or names)
-        object.__setattr__(self, "loops", tuple(self.loops))
-        object.__setattr__(self, "couplings", tuple(self.couplings))
-        object.__setattr__(self, "drives", MappingProxyType(dict(self.drives)))
-        called = [closure.name for closure in self.closures]
-        if len(set(called)) < len(called):
-            raise ModelError(f"Two loops have the same name: {called}.", remedy="Rename one.")
-        for coupling in self.couplings:
-            _check_joints(coupling.joints, names, f"coupled by '{coupling.name}'")
-        _check_joints(self.actuated, names, "actuated")
-        _check_joints(self.drives, names, "driven")
-        object.__setattr__(self, "measured", tuple(self.measured))
-        _check_joints(self.measured, self.passive, "measured", "Passive joints")
-        if self.home is None:
-            object.__setattr__(self, "home", np.zeros(len(names)))
-        remedy = "Give one position for each joint of the tree."
-        own_arrays(self, ModelError, remedy, "the closed chain", home=(len(names),))
-        if self.n_equations < len(self.passive):
+        Args:
+            q_a: Positions of the actuated joints, shape (K, n_a) [rad].
+            v_a: Velocities of the actuated joints, shape (K, n_a) [rad/s].
+            a_a: Accelerations of the actuated joints, shape (K, n_a) [rad/s^2].
+            q: Positions of all joints, with closed loops, shape (K, n) [rad]; None: solved for.
+            ordered: True if the samples follow each other in time.
+
+        Raises:
+            ModelError: A loop cannot be closed.
+        """
+        v_a, a_a = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (v_a, a_a))
+        if q is not None:
+            q_all = np.asarray(q, dtype=float)
+        else:
+            q_all = self.assemble_along(q_a) if ordered else self.assemble(q_a)
+        state = self.closure_state(q_all, v_a)
+        a = np.einsum("kij,kj->ki", state.G, a_a) + state.drift
+        return ConstrainedMotion(state.q, state.v, a, state.G)
+
+    def parameter_names(self, drives: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of all columns of `regressor`: 10 per body, then 4 per
+        drive.
+        """
+        return self.model.parameter_names + drive_friction(drives).names
+
+    def inertial_regressor(self, motion: ConstrainedMotion) -> Array:
+        """Return the projected regressor `G^T Y` of the rigid bodies (eq. 27), shape (K, n_a, 10
+        n_bodies).
+        """
+        model = self.model.pin_model
+        data = model.createData()
+        q = self.model.configuration(motion.q)
+        GY = np.empty((len(motion), self.n_actuated, 10 * self.model.n_bodies))
+        G_T = np.ascontiguousarray(np.swapaxes(motion.G, 1, 2))
+        for k in range(len(motion)):
+            Y = pin.computeJointTorqueRegressor(model, data, q[k], motion.v[k], motion.a[k])
+            np.matmul(G_T[k], Y, out=GY[k])
+        return GY
+
+    def drive_regressor(self, motion: ConstrainedMotion, drives: tuple[str, ...]) -> Array:
+        """Return the regressor `G^T F` of friction and drives (eq. 7), with columns `[F_c, F_v,
+        I_a, beta]` per joint.
+
+        Args:
+            motion: Motion of all joints, K samples.
+            drives: Joints with a drive or friction, actuated or passive.
+
+        Returns:
+            Regressor, shape (K, n_a, 4 d) for d drives.
+
+        Raises:
+            ModelError: A joint is not part of the robot.
+        """
+        unknown = [name for name in drives if name not in self.model.joint_names]
+        if unknown:
             raise ModelError(
-                f"{len(self.passive)} joints are not actuated but the loops give only"
-                f" {self.n_equations} equations: the mechanism isn't fully actuated.",
-                remedy=f"Not actuated: {', '.join(self.passive)}. Mark one as actuated, or add"
-                " the loop that holds it.",
-                passive=self.passive,
+                f"Friction was requested for joints {unknown}, which '{self.name}' does not have.",
+                remedy=f"Joints: {', '.join(self.model.joint_names)}.",
             )
-
-    @property
-    def name(self) -> str:
-        """Name of the robot."""
-        return self.model.name
-
-    @property
-    def n(self) -> int:
-        """Number of joints."""
-        return self.model.nv
-
-    @property
-    def actuated_home(self) -> Array:
-        """Positions of the driven joints in the home posture, shape (n_a,)."""
-        assert self.home is not None  # set in `__post_init__`
-        return self.home[self.actuated_columns]
-
-    @property
-    def n_actuated(self) -> int:
-        """Number of driven joints."""
-        return len(self.actuated)
-
-    @property
-    def n_equations(self) -> int:
-        """Number of scalar closure equations."""
-        return sum(closure.size for closure in self.closures)
-
-    @property
-    def closures(self) -> tuple[Loop | Coupling, ...]:
-        """Loops, then couplings, in the order of their equations."""
-        return (*self.loops, *self.couplings)
-
-    @cached_property
-    def coupling_law(self) -> tuple[Array, Array]:
-        """Coefficients and right-hand sides of the couplings, shapes (m, n) and (m,)."""
-        K = np.array(
-            [[c.joints.get(j, 0.0) for j in self.model.joint_names] for c in self.couplings]
-        )
-        return K.reshape(-1, self.n), np.array([c.offset for c in self.couplings])
-
-    @cached_property
-    def passive(self) -> tuple[str, ...]:
-        """Names of the joints without a drive, in the order of the model."""
-        return tuple(name for name in self.model.joint_names if name not in self.actuated)
-
-    @cached_property
-    def actuated_columns(self) -> NDArray[np.intp]:
-        """Indices of the actuated joints among all, shape (n_a,)."""
-        return np.array([self.model.joint_names.index(j) for j in self.actuated], dtype=np.intp)
-
-    @cached_property
-    def passive_columns(self) -> NDArray[np.intp]:
-        """Indices of the passive joints among all, shape (n - n_a,)."""
-        return np.array([self.model.joint_names.index(j) for j in self.passive], dtype=np.intp)
-
-    @cached_property
-    def ends(self) -> LoopEnds:
-        """Kinematics of the ends of the loops: both ends of the first loop, then of the second, …"""
-        return LoopEnds(self.model, [end for ends in self.attachments for end in ends])
-
-    @cached_property
-    def attachments(self) -> tuple[tuple[Attachment, Attachment], ...]:
-        """Both ends of every loop, each fixed to the moving body that carries it."""
-        return tuple(
-            (self._attach(loop, loop.a), self._attach(loop, loop.b)) for loop in self.loops
+        columns = [self.model.joint_names.index(name) for name in drives]
+        states = (x[:, columns] for x in (motion.q, motion.v, motion.a))
+        return np.asarray(
+            np.swapaxes(motion.G[:, columns], 1, 2) @ drive_friction(drives).regressor(*states)
         )
 
-    def drive(self, joint: str) -> JointDrive:
-        """Return the nominal drive parameters of a joint."""
-        return self.drives.get(joint, JointDrive())
+    def regressor(self, motion: ConstrainedMotion, drives: tuple[str, ...] | None = None) -> Array:
+        """Return the regressor `G^T W` with `u = G^T W theta` (eq. 23); the inertial columns
+        precede those of the drives.
 
-    @property
-    def torque_limits(self) -> Array:
-        """Effort limits of the actuated joints, shape (n_a,) [N m]: those of the drives, or, if
-        these are unknown, of the URDF.
+        Zhang, Haugk and Vasudevan (2024), eqs. (10), (12), (23).
+
+        Args:
+            motion: Motion of all joints, K samples.
+            drives: Joints with friction and drive columns; None: the actuated joints.
+
+        Returns:
+            Regressor, shape (K, n_a, 10 N + 4 d) for N bodies and d drives.
         """
-        effort = dict(zip(self.model.joint_names, self.model.effort_limits, strict=True))
-        limits = []
-        for joint in self.actuated:
-            limit = self.drive(joint).torque_limit
-            limits.append(limit if np.isfinite(limit) else (effort[joint] or np.inf))
-        return np.array(limits, dtype=float)
+        names = self.actuated if drives is None else drives
+        return np.concatenate(
+            [
+                self.inertial_regressor(motion),
+                self.drive_regressor(motion, names),
+            ],
+            axis=2,
+        )
 
-    def with_model(self, model: RobotModel) -> ClosedChain:
-        """Return a copy with another set of inertial parameters."""
-        return replace(self, model=model)
+    def torques(self, motion: ConstrainedMotion) -> Array:
+        """Return the torques of the actuated joints from the parameters of the chain and its
+        drives, (K, n_a).
 
-    def with_drives(self, drives: Mapping[str, JointDrive]) -> ClosedChain:
-        """Return a copy with other friction and drive parameters; joints that are not given keep
-        their parameters.
+        The torques are computed by the recursive Newton-Euler algorithm and then projected, which
+        is much faster than building the regressor.
         """
-        return replace(self, drives={**self.drives, **drives})
+        tau = self.model.inverse_dynamics(motion.q, motion.v, motion.a)
+        names = self.model.joint_names
+        values = np.array([self.drive(name).values for name in names])  # (n, 4)
+        tau = tau + FrictionModel.usual_torques(values, motion.v, motion.a)
+        return np.einsum("kij,ki->kj", motion.G, tau)
 
-    def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:
-        try:
-            frame = self.model.pin_model.frames[self.model.frame_id(end.link)]
-        except ModelError as err:
+    def actuated_inertia(self) -> Array:
+        """Return the diagonal of the reduced mass matrix at the home posture, drives included,
+        (n_a,) [kg m^2].
+        """
+        n = self.n_actuated
+        q_a = np.tile(self.actuated_home, (n + 1, 1))
+        a_a = np.vstack([np.zeros((1, n)), np.eye(n)])
+        motion = self.motion(q_a, np.zeros_like(q_a), a_a, ordered=False)
+        u = self.torques(motion)
+        return np.diag(u[1:] - u[0]).copy()
+
+    def with_parameters(self, names: Sequence[str], values: ArrayLike) -> ClosedChain:
+        """Return a copy of a chain with drive parameters `joint.F_c` … and, if all are given,
+        masses `link.m` ….
+
+        Args:
+            names: Names of the p estimated parameters.
+            values: Values of the parameters, shape (p,) [SI].
+
+        Raises:
+            ModelError: The estimate contains no parameter of this chain, or not all parameters of
+                its bodies.
+        """
+        by_name: dict[str, float] = dict(
+            zip(names, np.asarray(values, dtype=float).tolist(), strict=True)
+        )
+        found = {}
+        for joint in self.model.joint_names:
+            own = {
+                key: by_name[f"{joint}.{key}"]
+                for key in JointDrive.NAMES
+                if f"{joint}.{key}" in by_name
+            }
+            if len(own) == len(JointDrive.NAMES):
+                found[joint] = replace(self.drive(joint), **own)
+        inertial = self.model.parameter_names
+        known = [name for name in inertial if name in by_name]
+        if not found and not known:
             raise ModelError(
-                f"Loop '{loop.name}' ends on '{end.link}', which is not a link of '{self.name}'.",
-                remedy=err.remedy,
-                loop=loop.name,
-            ) from err
-        X = frame.placement
-        return Attachment(
-            joint=int(frame.parentJoint) - 1,
-            R_BF=X.rotation @ end.R,
-            p_BF=X.translation + X.rotation @ end.xyz,
-        )
+                f"The estimate has neither drives nor masses of '{self.name}'.",
+                remedy="Give the estimate of this robot, with full parameters.",
+            )
+        if known and len(known) < len(inertial):
+            raise ModelError(
+                f"The estimate holds {len(known)} of {len(inertial)} inertial parameters: base"
+                " parameters, not a model.",
+                remedy="Identify with --method lmi, or complete them with `full_parameters`.",
+            )
+        out = self.with_drives(found)
+        if known:
+            pi = np.array([by_name[name] for name in inertial]).reshape(-1, 10)
+            out = out.with_model(self.model.with_pi(pi))
+        return out
+
+    @property
+    def coupled_drives(self) -> tuple[tuple[str, ...], ...]:
+        """Return the groups of actuated joints that move the same passive joints."""
+        q = self.assemble(self.actuated_home)
+        touched = np.abs(self.loop_jacobian(q)[0]) > 1e-9  # (n_c, n)
+        passive = touched[:, self.passive_columns].astype(int)
+        count, group_of = connected_components(passive @ passive.T, directed=False)
+        driven = np.sort(self.actuated_columns)
+        names = np.array(self.model.joint_names)[driven]
+        moved = (touched[group_of == k].any(axis=0)[driven] for k in range(count))
+        groups = (tuple(names[together].tolist()) for together in moved)
+        return tuple(group for group in groups if len(group) > 1)
 
 
-def _check_joints(
-    given: Sequence[str] | Mapping[str, Any],
-    known: tuple[str, ...],
-    what: str,
-    known_as: str = "Moving joints of the URDF",
-) -> None:
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise ModelError(
-            f"Joints {unknown}, named as {what}, are not among the {known_as.lower()}.",
-            remedy=f"{known_as}: {', '.join(known)}.",
-            unknown=unknown,
-        )
-    if len(set(given)) != len(given):
-        raise ModelError(
-            f"A joint is named twice as {what}: {list(given)}.", remedy="Name it once."
-        )
+def drive_friction(joints: Sequence[str]) -> FrictionModel:
+    """Return the friction and drive torques of some joints (eq. 7), with the exact sign
+    function.
+    """
+    return FrictionModel(DriveTrain.direct(joints), coulomb_velocity=0.0)

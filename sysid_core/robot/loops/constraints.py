@@ -11,20 +11,11 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.chain import ClosedChain, Loop, LoopKind
 from sysid_core.robot.loops.ends import EndMotion
+from sysid_core.robot.loops.mechanism import Loop, LoopKind, Mechanism
 
 
-def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Return the closure residual c(q), zero if the loops are closed; (K, n) to (K, n_c) [m; rad
-    for angles].
-
-    Zhang, Haugk and Vasudevan (2024), eq. (4).
-    """
-    return residual_at(chain, chain.ends.poses(postures_of(chain, q)))
-
-
-def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
+def residual_at(chain: Mechanism, at: EndMotion) -> Array:
     """Return the closure residual (as in `loop_residual`) from the poses of the ends."""
     parts = [np.empty((at.p.shape[1], 0))]
     for loop, a, b in _pairs(chain):
@@ -43,16 +34,7 @@ def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
     return np.concatenate([*parts, at.q @ K.T - offset], axis=1)
 
 
-def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Return the Jacobian J = ∂c/∂q of the closure, exact if the loops are closed; (K, n) to (K,
-    n_c, n).
-
-    Zhang, Haugk and Vasudevan (2024), eq. (5).
-    """
-    return jacobian_at(chain, chain.ends.jacobians(postures_of(chain, q)))
-
-
-def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
+def jacobian_at(chain: Mechanism, at: EndMotion) -> Array:
     """Return the Jacobian of the closure (as in `loop_jacobian`) from the poses and Jacobians of
     the ends.
     """
@@ -68,7 +50,7 @@ def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
     return np.concatenate([*blocks, np.tile(K, (len(at.q), 1, 1))], axis=1)
 
 
-def loop_drift(chain: ClosedChain, at: EndMotion, v: Array) -> Array:
+def loop_drift(chain: Mechanism, at: EndMotion, v: Array) -> Array:
     """Return the accelerations J̇ q̇ of the closure while q̈ = 0, from the poses and Jacobians of
     the ends and velocities (K, n); shape (K, n_c).
     """
@@ -83,12 +65,12 @@ def loop_drift(chain: ClosedChain, at: EndMotion, v: Array) -> Array:
     return np.concatenate([*parts, np.zeros((len(v), len(chain.couplings)))], axis=1)
 
 
-def _pairs(chain: ClosedChain) -> Iterator[tuple[Loop, int, int]]:
+def _pairs(chain: Mechanism) -> Iterator[tuple[Loop, int, int]]:
     """Iterate over the loops with the indices of their two ends."""
     return ((loop, 2 * i, 2 * i + 1) for i, loop in enumerate(chain.loops))
 
 
-def postures_of(chain: ClosedChain, q: ArrayLike) -> Array:
+def postures_of(chain: Mechanism, q: ArrayLike) -> Array:
     """Return the postures of all joints as an array of shape (K, n).
 
     Raises:

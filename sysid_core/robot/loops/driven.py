@@ -19,15 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.friction import usual_friction
+from sysid_core.robot.friction import FrictionModel
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.actuation import actuation_map, assemble, assemble_along
-from sysid_core.robot.loops.chain import ClosedChain
-from sysid_core.robot.loops.regressor import (
-    ConstrainedMotion,
-    constrained_motion,
-    projected_inertial_regressor,
-)
+from sysid_core.robot.loops.chain import ClosedChain, ConstrainedMotion
 from sysid_core.robot.model import FrameMotion, RobotModel
 
 _STEPS = 8  # most Gauss-Newton steps; three settle what readings leave
@@ -69,7 +63,7 @@ def _least_squares(S: Array, y: Array) -> Array:
 
 
 def _passive_step(chain: ClosedChain, posture: Array, step: Array) -> Array:
-    return np.einsum("kij,kj->ki", actuation_map(chain, posture), step)
+    return np.einsum("kij,kj->ki", chain.actuation_map(posture), step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +165,7 @@ class DrivenRobot(RobotModel):
             ModelError: A loop does not close.
         """
         q = np.asarray(q, dtype=float)
-        flat = assemble(self.chain, q.reshape(-1, self.nv))
+        flat = self.chain.assemble(q.reshape(-1, self.nv))
         return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
@@ -199,10 +193,10 @@ class DrivenRobot(RobotModel):
         if key not in self._closed:
             near = len(q_a) > 1 and np.max(np.abs(np.diff(q_a, axis=0))) < _NEIGHBOURS
             if not near:  # what can't be is refused by a few, before it costs all
-                assemble(self.chain, q_a[:: max(1, len(q_a) // _FEW)])
+                self.chain.assemble(q_a[:: max(1, len(q_a) // _FEW)])
             self._closed.clear()
-            self._closed[key] = (assemble_along if near else assemble)(self.chain, q_a)
-        return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
+            self._closed[key] = self.chain.assemble_along(q_a) if near else self.chain.assemble(q_a)
+        return self.chain.motion(q_a, v, a, q=self._closed[key])
 
     def postures_of(self, names: Sequence[str], q: Array) -> Array:
         r"""Return the postures with closed loops nearest to measured positions,
@@ -224,13 +218,13 @@ class DrivenRobot(RobotModel):
         for i, joint in enumerate(names):
             if joint in chain.actuated:
                 start[:, chain.actuated.index(joint)] = q[:, i]
-        posture = assemble_along(chain, start)
+        posture = chain.assemble_along(start)
         for _ in range(_STEPS):
-            S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
+            S = _seen(chain, chain.actuation_map(posture)[:, columns], names)
             step = _least_squares(S, q - posture[:, columns])
             step = np.clip(step, -0.3, 0.3)
             target = posture[:, chain.actuated_columns] + step
-            posture = assemble(chain, target, posture + _passive_step(chain, posture, step))
+            posture = chain.assemble(target, posture + _passive_step(chain, posture, step))
             if np.max(np.abs(step)) < 1e-12:
                 break
         self._nearest[key] = posture
@@ -246,14 +240,14 @@ class DrivenRobot(RobotModel):
             v: Velocities of the measured joints, shape (K, m) [rad/s or m/s].
         """
         columns, v = _measured(self.chain, names, v)
-        S = _seen(self.chain, actuation_map(self.chain, posture)[:, columns], names)
+        S = _seen(self.chain, self.chain.actuation_map(posture)[:, columns], names)
         return _least_squares(S, v)
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the rigid-body regressor, projected onto the driven joints; from (K, n_a) each to
         (K, n_a, 10 N).
         """
-        return projected_inertial_regressor(self.chain, self.motion(q, v, a))
+        return self.chain.inertial_regressor(self.motion(q, v, a))
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the torques of the driven joints from rigid-body inverse dynamics, (K, n_a) each
@@ -271,7 +265,7 @@ class DrivenRobot(RobotModel):
         if not np.any(values):
             return 0.0
         moved, rows = self.motion(q, v, a), self.chain.passive_columns
-        tau = usual_friction(values, moved.v[:, rows], moved.a[:, rows])
+        tau = FrictionModel.usual_torques(values, moved.v[:, rows], moved.a[:, rows])
         return np.asarray(np.einsum("kij,ki->kj", moved.G[:, rows], tau))
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops, drives and actuated joints from a YAML file that accompanies the URDF, or from its mimic joints
-`q_follower = multiplier * q_leader + offset`.
+"""Loops, drives and actuated joints from a YAML file that accompanies the URDF, or from its mimic
+joints `q_follower = multiplier * q_leader + offset`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from sysid_core.files import (
 )
 from sysid_core.robot import reference_robots
 from sysid_core.robot.held_joints import mimic_joints
-from sysid_core.robot.loops.chain import (
-    ClosedChain,
+from sysid_core.robot.loops.chain import ClosedChain
+from sysid_core.robot.loops.mechanism import (
     Coupling,
     JointDrive,
     Loop,

@@ -21,8 +21,14 @@ from sysid_core.arrays import own_arrays
 from sysid_core.errors import ModelError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
-from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
-from sysid_core.robot.shapes.mesh import cut_mesh, cut_mesh_file
+from sysid_core.robot.shapes.mesh import (
+    Axes,
+    Mask,
+    cut_into_cells,
+    cut_mesh,
+    cut_mesh_file,
+    with_moments,
+)
 
 if TYPE_CHECKING:
     import trimesh

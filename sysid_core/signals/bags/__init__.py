@@ -8,8 +8,8 @@ from sysid_core.signals.bags.layouts import (
     message_definitions,
 )
 from sysid_core.signals.bags.reader import read_bag, read_marks
-from sysid_core.signals.bags.storage import StoredBag, open_bag
-from sysid_core.signals.bags.writer import BagWriter, OfferedQos, recover_bag
+from sysid_core.signals.bags.storage import StoredBag
+from sysid_core.signals.bags.writer import BagWriter, OfferedQos
 
 __all__ = [
     "BagWriter",
@@ -19,8 +19,6 @@ __all__ = [
     "build_typestore",
     "message_decoder",
     "message_definitions",
-    "open_bag",
     "read_bag",
     "read_marks",
-    "recover_bag",
 ]

@@ -17,7 +17,7 @@ from sysid_core.signals.bags.layouts import (
     stored_typestore,
 )
 from sysid_core.signals.bags.records import StoredTopic
-from sysid_core.signals.bags.storage import StoredBag, open_bag
+from sysid_core.signals.bags.storage import StoredBag
 from sysid_core.signals.recording import EffortKind, Mark, Recording
 
 STRING = "std_msgs/msg/String"
@@ -153,7 +153,7 @@ def read_bag(
         SignalError: There is no bag, the topic of the joint states is missing or ambiguous, or the
             bag lacks joints.
     """
-    bag = path if isinstance(path, StoredBag) else open_bag(path)
+    bag = path if isinstance(path, StoredBag) else StoredBag.open(path)
     notes = list(bag.damage)
     joint = _joint_topic(bag, joint_topic)
     wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic", namespace_of(joint.name))
@@ -234,7 +234,9 @@ def _joint_names(bag: StoredBag, topic: str) -> set[str]:
 def _choose(
     bag: StoredBag, type_name: str, wanted: str | None, key: str, beside: str | None = None
 ) -> StoredTopic | None:
-    """The requested topic, the one stored in the bag, or the only one of its type (in a namespace)."""
+    """The requested topic, the one stored in the bag, or the only one of its type (in a
+    namespace).
+    """
     topics = {topic.name: topic for topic in bag.topics_of(type_name)}
     name = wanted or bag.custom_data.get(key)
     if name in topics:

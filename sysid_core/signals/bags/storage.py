@@ -59,7 +59,9 @@ class StoredBag:
         return tuple(topic for topic in self.topics if topic.type == type_name and topic.count)
 
     def messages(self, topics: Collection[str] = ()) -> Iterator[StoredMessage]:
-        """Yield messages of the named topics (by default all topics), in the order of the storage."""
+        """Yield messages of the named topics (by default all topics), in the order of the
+        storage.
+        """
         for block in self.blocks(topics):
             yield from block
 
@@ -71,62 +73,62 @@ class StoredBag:
             if isinstance(item, MessageBlock):
                 yield item.of_topics(wanted) if wanted else item
 
+    @classmethod
+    def open(cls, path: str | Path) -> StoredBag:
+        """Open a bag: a rosbag2 folder, or one of its storage files.
 
-def open_bag(path: str | Path) -> StoredBag:
-    """Open a bag: a rosbag2 folder, or one of its storage files.
-
-    Raises:
-        SignalError: There is no bag, or none of its contents can be read.
-    """
-    path = Path(path)
-    metadata, faults = read_metadata(path)
-    listed = metadata.relative_file_paths if metadata else ()
-    named = dict.fromkeys(Path(name).name for name in listed)
-    files = _storage_files(path, named)
-    damage = list(faults)
-    if path.is_dir() and metadata is None and not damage:
-        damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
-    damage += [
-        f"'{name}' is listed in metadata.yaml, but missing."
-        for name in named
-        if path.is_dir() and not (path / name).is_file()
-    ]
-    topics: dict[str, dict[str, Any]] = {}
-    custom_data: dict[str, str] = {}
-    lost_s = 0.0
-    for item in stored_items(path, files, whole=metadata is not None):
-        if isinstance(item, MessageBlock):
-            _count(topics, item)
-        elif isinstance(item, StoredTopic):
-            topics.setdefault(
-                item.name,
-                {
-                    "type": item.type,
-                    "definition": item.definition,
-                    "encoding": item.encoding,
-                    "qos": item.qos,
-                    "count": 0,
-                },
+        Raises:
+            SignalError: There is no bag, or none of its contents can be read.
+        """
+        path = Path(path)
+        metadata, faults = read_metadata(path)
+        listed = metadata.relative_file_paths if metadata else ()
+        named = dict.fromkeys(Path(name).name for name in listed)
+        files = _storage_files(path, named)
+        damage = list(faults)
+        if path.is_dir() and metadata is None and not damage:
+            damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
+        damage += [
+            f"'{name}' is listed in metadata.yaml, but missing."
+            for name in named
+            if path.is_dir() and not (path / name).is_file()
+        ]
+        topics: dict[str, dict[str, Any]] = {}
+        custom_data: dict[str, str] = {}
+        lost_s = 0.0
+        for item in stored_items(path, files, whole=metadata is not None):
+            if isinstance(item, MessageBlock):
+                _count(topics, item)
+            elif isinstance(item, StoredTopic):
+                topics.setdefault(
+                    item.name,
+                    {
+                        "type": item.type,
+                        "definition": item.definition,
+                        "encoding": item.encoding,
+                        "qos": item.qos,
+                        "count": 0,
+                    },
+                )
+            elif isinstance(item, dict):
+                custom_data.update(item)
+            else:
+                damage.append(item.text)
+                lost_s += item.lost_s
+        custom_data.update(metadata.custom_data if metadata else {})
+        if not topics:
+            raise SignalError(
+                f"Nothing can be read from '{path}': {' '.join(damage) or 'it holds no topic.'}",
+                remedy="Record again: a logger that is killed immediately after its start leaves an empty file.",
             )
-        elif isinstance(item, dict):
-            custom_data.update(item)
-        else:
-            damage.append(item.text)
-            lost_s += item.lost_s
-    custom_data.update(metadata.custom_data if metadata else {})
-    if not topics:
-        raise SignalError(
-            f"Nothing can be read from '{path}': {' '.join(damage) or 'it holds no topic.'}",
-            remedy="Record again: a logger that is killed immediately after its start leaves an empty file.",
+        return cls(
+            path,
+            files,
+            tuple(StoredTopic(name, **entry) for name, entry in topics.items()),
+            {str(key): str(value) for key, value in custom_data.items()},
+            tuple(damage),
+            lost_s,
         )
-    return StoredBag(
-        path,
-        files,
-        tuple(StoredTopic(name, **entry) for name, entry in topics.items()),
-        {str(key): str(value) for key, value in custom_data.items()},
-        tuple(damage),
-        lost_s,
-    )
 
 
 def _count(topics: dict[str, dict[str, Any]], block: MessageBlock) -> None:

@@ -17,7 +17,7 @@ from sysid_core.files import FileKind, write_yaml, yaml_text
 from sysid_core.signals.bags.layouts import DEFAULT_DISTRO, build_typestore
 from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
 from sysid_core.signals.bags.records import StoredTopic
-from sysid_core.signals.bags.storage import StoredBag, open_bag
+from sysid_core.signals.bags.storage import StoredBag
 
 _METADATA_VERSION = 9  # of rosbag2 since Jazzy
 _FOREVER = {"sec": 9223372036, "nsec": 854775807}
@@ -276,25 +276,25 @@ class BagWriter:
             "ros_distro": self._distro,
         }
 
+    @staticmethod
+    def recover(path: str | Path, out: str | Path) -> StoredBag:
+        """Write all readable messages of a damaged bag to a new bag, with index and metadata.
 
-def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
-    """Write all readable messages of a damaged bag to a new bag, with index and metadata.
+        Args:
+            path: Folder or storage file of the damaged (or intact) bag, which is not modified.
+            out: Folder to create.
 
-    Args:
-        path: Folder or storage file of the damaged (or intact) bag, which is not modified.
-        out: Folder to create.
+        Returns:
+            New bag.
 
-    Returns:
-        New bag.
-
-    Raises:
-        SignalError: The bag cannot be read, or the new folder exists.
-    """
-    bag = open_bag(path)
-    definitions = {topic.type: topic.definition for topic in bag.topics if topic.definition}
-    with BagWriter(out, custom_data=bag.custom_data, definitions=definitions) as writer:
-        for topic in bag.topics:
-            writer.add_topic(topic.name, topic.type, OfferedQos.of(topic))
-        for message in bag.messages():
-            writer.write(message.topic, message.data, message.log_ns)
-    return open_bag(out)
+        Raises:
+            SignalError: The bag cannot be read, or the new folder exists.
+        """
+        bag = StoredBag.open(path)
+        definitions = {topic.type: topic.definition for topic in bag.topics if topic.definition}
+        with BagWriter(out, custom_data=bag.custom_data, definitions=definitions) as writer:
+            for topic in bag.topics:
+                writer.add_topic(topic.name, topic.type, OfferedQos.of(topic))
+            for message in bag.messages():
+                writer.write(message.topic, message.data, message.log_ns)
+        return StoredBag.open(out)

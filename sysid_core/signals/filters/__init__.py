@@ -12,12 +12,7 @@ if TYPE_CHECKING:
         JointFilter,
         filter_joints,
     )
-    from sysid_core.signals.filters.zero_phase import (
-        ZeroPhaseFilter,
-        central_difference,
-        in_pieces,
-        smooth_motion,
-    )
+    from sysid_core.signals.filters.zero_phase import ZeroPhaseFilter, central_difference
 
 __getattr__ = names_of(__name__, __file__)
 
@@ -28,6 +23,4 @@ __all__ = [
     "ZeroPhaseFilter",
     "central_difference",
     "filter_joints",
-    "in_pieces",
-    "smooth_motion",
 ]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +14,6 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array
 from sysid_core.signals.recording import JointStream
-
-_PIECE = 6_000  # resampled samples of a piece
-_PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,22 @@ class ZeroPhaseFilter:
             )
         return scipy.signal.sosfiltfilt(sections, signal, axis=0, padlen=min(pad, len(signal) - 1))
 
+    def smooth(self, stream: JointStream, rate_hz: float) -> JointStream:
+        """Return the equally spaced positions, velocities and accelerations, all filtered alike.
+
+        Measured velocities are filtered; positions are differentiated only if velocities are
+        missing. Efforts are resampled and left unfiltered.
+
+        Args:
+            stream: Joint states without gaps.
+            rate_hz: Sampling rate of the result [Hz].
+        """
+        at_rate = resample(stream, rate_hz)
+        fine = _filtered(stream, max(_rate(stream), rate_hz), self)
+        motion = JointStream(fine.names, fine.stamps_ns, fine.q, fine.v, fine.a)
+        smooth = _interpolate(motion, at_rate.time)
+        return dataclasses.replace(at_rate, q=smooth.q, v=smooth.v, a=smooth.a)
+
 
 def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     """Return the derivative by fourth-order central differences `[1 -8 0 8 -1] / 12 dt`; lower
@@ -91,22 +103,6 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     if len(x) >= 5:
         out[2:-2] = (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:]) * (rate_hz / 12.0)
     return out
-
-
-def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:
-    """Yield spans in pieces, to limit the memory of filtered copies.
-
-    Args:
-        spans: Spans without gaps.
-        rate_hz: Rate at which the samples are resampled afterwards [Hz].
-    """
-    for span in spans:
-        duration = float(span.time[-1]) if len(span) else 0.0
-        resampled = min(len(span), int(duration * rate_hz) + 1)
-        most = max(_PIECE, int(_PIECE_S * resampled / max(duration, 1e-9)))
-        count = max(1, -(-resampled // most))
-        for index in np.array_split(np.arange(len(span)), count):
-            yield span.select(slice(int(index[0]), int(index[-1]) + 1)) if count > 1 else span
 
 
 def resample(stream: JointStream, rate_hz: float) -> JointStream:
@@ -129,26 +125,10 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
     return _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / rate_hz))
 
 
-def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) -> JointStream:
-    """Return the equally spaced positions, velocities and accelerations, all filtered alike.
-
-    Measured velocities are filtered; positions are differentiated only if velocities are missing.
-    Efforts are resampled and left unfiltered.
-
-    Args:
-        stream: Joint states without gaps.
-        rate_hz: Sampling rate of the result [Hz].
-        low_pass: Low-pass filter of the motion.
-    """
-    at_rate = resample(stream, rate_hz)
-    fine = _filtered(stream, max(_rate(stream), rate_hz), low_pass)
-    motion = JointStream(fine.names, fine.stamps_ns, fine.q, fine.v, fine.a)
-    smooth = _interpolate(motion, at_rate.time)
-    return dataclasses.replace(at_rate, q=smooth.q, v=smooth.v, a=smooth.a)
-
-
 def _filtered(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) -> JointStream:
-    """Filtered motion, with derivatives computed at the original rate, before samples are dropped."""
+    """Filtered motion, with derivatives computed at the original rate, before samples are
+    dropped.
+    """
     fine = _interpolate(stream, np.arange(0.0, stream.time[-1] + 1e-9, 1.0 / rate_hz))
     q = low_pass.apply(fine.q, rate_hz)
     v = central_difference(q, rate_hz) if fine.v is None else low_pass.apply(fine.v, rate_hz)

@@ -1,24 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Force-torque signals: bias, tare, mounting, delay, filter."""
 
-from sysid_core.signals.wrench.calibrate import FullCalibration, calibrate_static
+from sysid_core.signals.wrench.calibrate import FullCalibration
 from sysid_core.signals.wrench.checks import (
     require_sensor_frame,
-    require_sound_wrench,
-    saturated,
     slow_note,
-    slow_part,
     wrench_faults,
     wrench_hum,
 )
 from sysid_core.signals.wrench.clock import ClockOffset
-from sysid_core.signals.wrench.convention import (
-    UNLIKELY,
-    WrenchAxes,
-    WrenchConvention,
-    WrenchSign,
-    accelerations_tell,
-)
+from sysid_core.signals.wrench.convention import UNLIKELY, WrenchAxes, WrenchConvention, WrenchSign
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
 from sysid_core.signals.wrench.mounting import (
     check_wrench_frame,
@@ -31,13 +22,8 @@ from sysid_core.signals.wrench.readings import (
     single_spikes,
     usable_readings,
 )
-from sysid_core.signals.wrench.sensor import (
-    WRENCH_AXES,
-    SensorCalibration,
-    compensate,
-    static_regressor,
-)
-from sysid_core.signals.wrench.tare import StaticPostures, retare, tare_static, with_dress_pack
+from sysid_core.signals.wrench.sensor import WRENCH_AXES, SensorCalibration, static_regressor
+from sysid_core.signals.wrench.tare import StaticPostures, tare_static
 
 __all__ = [
     "UNLIKELY",
@@ -52,25 +38,17 @@ __all__ = [
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
-    "accelerations_tell",
-    "calibrate_static",
     "check_wrench_frame",
     "check_wrench_place",
-    "compensate",
     "learned_noise",
     "mount_sensor",
     "require_sensor_frame",
-    "require_sound_wrench",
-    "retare",
-    "saturated",
     "saturated_postures",
     "single_spikes",
     "slow_note",
-    "slow_part",
     "static_regressor",
     "tare_static",
     "usable_readings",
-    "with_dress_pack",
     "wrench_faults",
     "wrench_hum",
 ]

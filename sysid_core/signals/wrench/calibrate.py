@@ -193,97 +193,101 @@ class FullCalibration:
             ]
         )
 
+    @classmethod
+    def of(
+        cls,
+        wrench: ArrayLike,
+        gravity_S: ArrayLike,
+        R_WS: ArrayLike,
+        time: ArrayLike,
+        *,
+        known_mass: float | None = None,
+        frame: str = "",
+        noise: ArrayLike | None = None,
+        source: str = "",
+    ) -> FullCalibration:
+        """Estimate bias, gains, mounting, direction of gravity and drift from static postures.
 
-def calibrate_static(
-    wrench: ArrayLike,
-    gravity_S: ArrayLike,
-    R_WS: ArrayLike,
-    time: ArrayLike,
-    *,
-    known_mass: float | None = None,
-    frame: str = "",
-    noise: ArrayLike | None = None,
-    source: str = "",
-) -> FullCalibration:
-    """Estimate bias, gains, mounting, direction of gravity and drift from static postures.
+        Args:
+            wrench: Mean reading of each posture, shape (K, 6) [N, N m].
+            gravity_S: Gravity in the axes of the sensor according to the model, shape (K, 3)
+                [m/s^2].
+            R_WS: Orientation of the sensor, shape (K, 3, 3).
+            time: Time of each posture, shape (K,), increasing [s].
+            known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain
+                of one over the axes.
+            frame: Name of the sensor's frame.
+            noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored
+                in the calibration.
+            source: Name of the data source.
 
-    Args:
-        wrench: Mean reading of each posture, shape (K, 6) [N, N m].
-        gravity_S: Gravity in the axes of the sensor according to the model, shape (K, 3) [m/s^2].
-        R_WS: Orientation of the sensor, shape (K, 3, 3).
-        time: Time of each posture, shape (K,), increasing [s].
-        known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain of
-            one over the axes.
-        frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
-            the calibration.
-        source: Name of the data source.
-
-    Raises:
-        SignalError: There are fewer than eight postures, or `tare_static` refuses the data.
-    """
-    wrench, g, R_WS = (np.asarray(x, dtype=float) for x in (wrench, gravity_S, R_WS))
-    _require_postures(wrench)
-    plain = tare_static(
-        wrench, g, R_WS=R_WS, frame=frame, noise=noise, expected_mass=known_mass, source=source
-    )
-    s = _share(time)
-    mass = known_mass or float(plain.tare_load[0])
-    forces = fit_wandering(
-        _force_columns(g, R_WS, s),
-        wrench[:, :3],
-        s,
-        *_force_prior(mass, known_mass is not None),
-        _USUAL_FORCE,
-    )
-    torques = _torques(wrench[:, 3:], g, s)
-    x, P = forces.values, forces.covariance
-    B, P_B = x[:9].reshape(3, 3), P[:9, :9]
-    found = known_mass or float(np.trace(B) / 3.0)
-    mean = np.eye(3).ravel() / 3.0
-    mean_sd = float(np.sqrt(mean @ P_B @ mean))
-    mass_sd = 0.0 if known_mass else mean_sd
-    R, gain = scipy.linalg.polar(B / found, side="left")
-    J = _skew_part()
-    bias, covariance = _at_the_end(forces, torques)
-    covariance[0, 0] = mass_sd**2 + (0.0 if known_mass else (GAIN_SD * found) ** 2 / 3.0)
-    drift, drift_P = zip(
-        forces.course(1.0, _FORCE_DRIFT), torques.course(1.0, _TORQUE_DRIFT), strict=True
-    )
-    matrix = np.eye(6)
-    matrix[:3, :3] = np.linalg.inv(B / found)
-    matrix[3:, 3:] = R.T  # a mounting turns torques as it turns forces
-    gain_sd = np.sqrt(np.diag(P_B)).reshape(3, 3) / found
-    mounting_sd = np.sqrt(np.diag(J @ P_B @ J.T)) / found
-    tilt, tilt_sd = x[15:17] / found, np.sqrt(np.diag(P)[15:17]) / found
-    calibration = replace(
-        plain,
-        bias=bias,
-        tare_load=np.concatenate([[found], torques.values[:3]]),
-        covariance=covariance,
-        residual_rms=np.sqrt(np.mean(np.hstack([forces.residual, torques.residual]) ** 2, axis=0)),
-        matrix=matrix,
-        # The skew part of crosstalk looks like a mounting.
-        mounting_left=float(np.hypot(mounting_sd.max(), CROSSTALK_SD / np.sqrt(2.0))),
-        tilt_left=float(np.hypot(tilt, tilt_sd).max()),
-        gain_left=(mean_sd / found if known_mass else float("nan"), float(gain_sd.max())),
-    )
-    return FullCalibration(
-        calibration=calibration,
-        mass=(found, float(np.sqrt(covariance[0, 0]))),
-        gain=gain,
-        gain_sd=gain_sd,
-        mounting=scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec(),
-        mounting_sd=mounting_sd,
-        tilt=tilt,
-        tilt_sd=tilt_sd,
-        drift=np.concatenate(drift),
-        drift_sd=np.sqrt(np.concatenate([np.diag(C) for C in drift_P])),
-        confounded=_confounded(known_mass is not None),
-        forces=forces,
-        torques=torques,
-        span=(float(np.min(time)), float(np.max(time))),
-    )
+        Raises:
+            SignalError: There are fewer than eight postures, or `tare_static` refuses the data.
+        """
+        wrench, g, R_WS = (np.asarray(x, dtype=float) for x in (wrench, gravity_S, R_WS))
+        _require_postures(wrench)
+        plain = tare_static(
+            wrench, g, R_WS=R_WS, frame=frame, noise=noise, expected_mass=known_mass, source=source
+        )
+        s = _share(time)
+        mass = known_mass or float(plain.tare_load[0])
+        forces = fit_wandering(
+            _force_columns(g, R_WS, s),
+            wrench[:, :3],
+            s,
+            *_force_prior(mass, known_mass is not None),
+            _USUAL_FORCE,
+        )
+        torques = _torques(wrench[:, 3:], g, s)
+        x, P = forces.values, forces.covariance
+        B, P_B = x[:9].reshape(3, 3), P[:9, :9]
+        found = known_mass or float(np.trace(B) / 3.0)
+        mean = np.eye(3).ravel() / 3.0
+        mean_sd = float(np.sqrt(mean @ P_B @ mean))
+        mass_sd = 0.0 if known_mass else mean_sd
+        R, gain = scipy.linalg.polar(B / found, side="left")
+        J = _skew_part()
+        bias, covariance = _at_the_end(forces, torques)
+        covariance[0, 0] = mass_sd**2 + (0.0 if known_mass else (GAIN_SD * found) ** 2 / 3.0)
+        drift, drift_P = zip(
+            forces.course(1.0, _FORCE_DRIFT), torques.course(1.0, _TORQUE_DRIFT), strict=True
+        )
+        matrix = np.eye(6)
+        matrix[:3, :3] = np.linalg.inv(B / found)
+        matrix[3:, 3:] = R.T  # a mounting turns torques as it turns forces
+        gain_sd = np.sqrt(np.diag(P_B)).reshape(3, 3) / found
+        mounting_sd = np.sqrt(np.diag(J @ P_B @ J.T)) / found
+        tilt, tilt_sd = x[15:17] / found, np.sqrt(np.diag(P)[15:17]) / found
+        calibration = replace(
+            plain,
+            bias=bias,
+            tare_load=np.concatenate([[found], torques.values[:3]]),
+            covariance=covariance,
+            residual_rms=np.sqrt(
+                np.mean(np.hstack([forces.residual, torques.residual]) ** 2, axis=0)
+            ),
+            matrix=matrix,
+            # The skew part of crosstalk looks like a mounting.
+            mounting_left=float(np.hypot(mounting_sd.max(), CROSSTALK_SD / np.sqrt(2.0))),
+            tilt_left=float(np.hypot(tilt, tilt_sd).max()),
+            gain_left=(mean_sd / found if known_mass else float("nan"), float(gain_sd.max())),
+        )
+        return cls(
+            calibration=calibration,
+            mass=(found, float(np.sqrt(covariance[0, 0]))),
+            gain=gain,
+            gain_sd=gain_sd,
+            mounting=scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec(),
+            mounting_sd=mounting_sd,
+            tilt=tilt,
+            tilt_sd=tilt_sd,
+            drift=np.concatenate(drift),
+            drift_sd=np.sqrt(np.concatenate([np.diag(C) for C in drift_P])),
+            confounded=_confounded(known_mass is not None),
+            forces=forces,
+            torques=torques,
+            span=(float(np.min(time)), float(np.max(time))),
+        )
 
 
 def _share(time: ArrayLike) -> Array:

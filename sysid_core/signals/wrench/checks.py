@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.kinds import Kind
+from sysid_core.settings import Kind
 from sysid_core.signals.recording import Array, WrenchStream
 from sysid_core.signals.wrench.sensor import WRENCH_AXES
 
@@ -96,27 +96,6 @@ def wrench_faults(
     return tuple(faults)
 
 
-def require_sound_wrench(
-    stream: WrenchStream,
-    *,
-    force_range: float | None = None,
-    torque_range: float | None = None,
-) -> None:
-    """Raise an error if a wrench stream has faults; arguments as in `wrench_faults`.
-
-    Raises:
-        SignalError: The stream has faults; the message lists them, and `data["faults"]` contains
-            them.
-    """
-    faults = wrench_faults(stream, force_range=force_range, torque_range=torque_range)
-    if faults:
-        raise SignalError(
-            " ".join(fault.text for fault in faults),
-            remedy=" ".join(fault.remedy for fault in faults),
-            faults=faults,
-        )
-
-
 def slow_part(samples: Array) -> float:
     """Return the slow variation of readings at rest, relative to their white noise; 1 if the noise
     is white.
@@ -141,10 +120,11 @@ def slow_part(samples: Array) -> float:
     return float(max(np.sqrt(np.mean(group**2)) for group in groups))
 
 
-def slow_note(parts: Sequence[float]) -> tuple[str, ...]:
-    """Return a remark on readings that drift in most static postures, given `slow_part` of each
-    posture.
+def slow_note(postures: Sequence[Array]) -> tuple[str, ...]:
+    """Return a remark on readings that drift in most static postures; their samples, shape (N, 6)
+    each.
     """
+    parts = [slow_part(samples) for samples in postures]
     if not parts or float(np.median(parts)) < SLOW_LIMIT:
         return ()
     return (

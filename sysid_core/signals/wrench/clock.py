@@ -20,7 +20,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
-from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion
+from sysid_core.signals.filters import ZeroPhaseFilter
 from sysid_core.signals.recording import Array, Recording, Stamps
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _smoothed(
     joints = recording.joints.ordered(model.joint_names)
     longest = max(joints.split_at_gaps(_GAP_S), key=len)
     rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * _CUTOFF_HZ)
-    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(_CUTOFF_HZ))
+    smooth = ZeroPhaseFilter(_CUTOFF_HZ).smooth(longest, rate_hz)
     v, a = np.asarray(smooth.v), np.asarray(smooth.a)
     return smooth.time, model.frame_motion(frame, smooth.q, v, a), int(smooth.stamps_ns[0])
 

@@ -23,8 +23,8 @@ from itertools import permutations, product
 import numpy as np
 import scipy
 
-from sysid_core.kinds import Kind
 from sysid_core.robot import FrameMotion, skew
+from sysid_core.settings import Kind
 from sysid_core.signals.recording import Array
 from sysid_core.signals.wrench.mounting import procrustes
 from sysid_core.signals.wrench.noise import learned_noise
@@ -99,13 +99,14 @@ class WrenchConvention:
         axes: Axes of the readings.
         turn: Rotation between the axes of the readings and the described ones of sensor or base,
             shape (3, 3); None: none.
-        gravity: Gravity in the base [m/s^2], shape (3,), if it differs from that of the motion; None
-            otherwise.
+        gravity: Gravity in the base [m/s^2], shape (3,), if it differs from that of the motion;
+            None otherwise.
         is_inverse: True if the given orientations are those of the base in the sensor.
         shift: Delay of the readings [samples].
         rivals: Loads under all plausible conventions (including the selected one), the most likely
             first.
-        described: Load under the most likely convention that is near the description; None: unknown.
+        described: Load under the most likely convention that is near the description; None:
+            unknown.
         arm: Distance of the load's centre of mass from the sensor [m], also if no load has it
             because the torques are in another unit.
     """
@@ -122,14 +123,16 @@ class WrenchConvention:
 
     @property
     def matrix(self) -> Array:
-        """Product of sign and rotation, shape (3, 3): readings (K, 3) in their own axes, multiplied by
-        this matrix from the right, are in the described axes of the sensor or the base.
+        """Product of sign and rotation, shape (3, 3): readings (K, 3) in their own axes, multiplied
+        by this matrix from the right, are in the described axes of the sensor or the base.
         """
         turn = np.eye(3) if self.turn is None else self.turn
         return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
 
     def apply(self, wrench: Array, R_WS: Array) -> Array:
-        """Return the corrected readings (K, 6), with the true orientations of the sensor (K, 3, 3)."""
+        """Return the corrected readings (K, 6), with the true orientations of the sensor (K, 3,
+        3).
+        """
         out = wrench.reshape(-1, 2, 3) @ self.matrix
         if self.axes is WrenchAxes.BASE:
             out = out @ R_WS
@@ -268,6 +271,42 @@ class WrenchConvention:
         arm = _arm(best, y, at, max(bias)[1])
         return replace(best.convention, rivals=rivals, described=plain, arm=arm)
 
+    @staticmethod
+    def accelerations_tell(
+        wrench: Array,
+        motion: FrameMotion,
+        *,
+        may_be_inverse: bool = False,
+        shifts: Sequence[int] = (0,),
+        time: Array | None = None,
+    ) -> bool:
+        """Return True if forces and torques follow the proper acceleration at least as well as they
+        follow gravity alone.
+
+        Accelerations from positions without good stamps are noise, with which the load would seem
+        lighter (errors in variables). Both models are compared with the readings through their best
+        linear maps, so that sign and axes do not matter. The two models are compared by the noise
+        with which a fit would weigh the residuals (`learned_noise`), and not by the whole spectrum
+        of the residuals: at high frequencies the residual is an error of the model in proportion to
+        the motion.
+
+        Args:
+            wrench: Readings, shape (K, 6) [N, N m].
+            motion: Motion of the described sensor.
+            may_be_inverse: True if orientations may be those of the base in the sensor.
+            shifts: Candidate delays of the readings [samples].
+            time: Times of the readings, shape (K,) [s], as in `WrenchConvention.find`.
+        """
+        rows, matched = _matched(len(wrench), shifts, time)
+        left = []
+        motions = [motion, inverted_motion(motion)] if may_be_inverse else [motion]
+        for at_rest in (False, True):
+            moved = [_at(one, match) for one in motions for _, match in matched]
+            felt = [(at, -at.gravity if at_rest else at.a) for at in moved]
+            left.append(_least_unmapped(wrench[rows], felt, [*WrenchAxes][1:]))
+        by_motion, by_gravity = (float(np.prod(_Noise.of(r).sd)) for r in left)
+        return bool(by_motion <= by_gravity)
+
 
 def _merged(trials: Sequence[_Trial], weights: Array) -> list[Rival]:
     """Loads by convention and kind of force, in the order of the most probable trial of each.
@@ -301,42 +340,6 @@ def inverted_motion(motion: FrameMotion) -> FrameMotion:
         turned(turned(motion.a)),
         turned(turned(motion.gravity)),
     )
-
-
-def accelerations_tell(
-    wrench: Array,
-    motion: FrameMotion,
-    *,
-    may_be_inverse: bool = False,
-    shifts: Sequence[int] = (0,),
-    time: Array | None = None,
-) -> bool:
-    """Return True if forces and torques follow the proper acceleration at least as well as they
-    follow gravity alone.
-
-    Accelerations from positions without good stamps are noise, with which the load would seem
-    lighter (errors in variables). Both models are compared with the readings through their best
-    linear maps, so that sign and axes do not matter. The two models are compared by the noise with
-    which a fit would weigh the residuals (`learned_noise`), and not by the whole spectrum of the
-    residuals: at high frequencies the residual is an error of the model in proportion to the
-    motion.
-
-    Args:
-        wrench: Readings, shape (K, 6) [N, N m].
-        motion: Motion of the described sensor.
-        may_be_inverse: True if orientations may be those of the base in the sensor.
-        shifts: Candidate delays of the readings [samples].
-        time: Times of the readings, shape (K,) [s], as in `WrenchConvention.find`.
-    """
-    rows, matched = _matched(len(wrench), shifts, time)
-    left = []
-    motions = [motion, inverted_motion(motion)] if may_be_inverse else [motion]
-    for at_rest in (False, True):
-        moved = [_at(one, match) for one in motions for _, match in matched]
-        felt = [(at, -at.gravity if at_rest else at.a) for at in moved]
-        left.append(_least_unmapped(wrench[rows], felt, [*WrenchAxes][1:]))
-    by_motion, by_gravity = (float(np.prod(_Noise.of(r).sd)) for r in left)
-    return bool(by_motion <= by_gravity)
 
 
 class _Kind(Enum):
@@ -390,8 +393,8 @@ class _Trial:
 
 
 def _arm(trial: _Trial, y: Array, at: FrameMotion, bias: float) -> float:
-    """Distance of the centre of mass of a trial's load from the sensor [m], if torques are in N m, or
-    according to the evidence in a unit of another length.
+    """Distance of the centre of mass of a trial's load from the sensor [m], if torques are in N m,
+    or according to the evidence in a unit of another length.
     """
     z = trial.convention.apply(y, at.R_WF)
     noise = _Noise.of(_unmapped(z, at.a))  # in any unit
@@ -435,7 +438,9 @@ def _with_crosstalk(torque: Array, a: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Family:
-    """Conventions with the same axes and motion, and the logarithms of their prior probabilities."""
+    """Conventions with the same axes and motion, and the logarithms of their prior
+    probabilities.
+    """
 
     conventions: Sequence[WrenchConvention]
     priors: Array
@@ -459,8 +464,8 @@ class _Family:
         return cls(conventions, np.array(priors), at)
 
     def tilted(self, y: Array) -> list[_Family]:
-        """Plain conventions, and the rotated one that fits best, each under the gravity with which it
-        fits best, if that is elsewhere.
+        """Plain conventions, and the rotated one that fits best, each under the gravity with which
+        it fits best, if that is elsewhere.
         """
         at, any_sign = self.at, len({one.sign for one in self.conventions}) > 1
         forces = np.array([one.apply(y, at.R_WF)[:, :3] for one in self.conventions])

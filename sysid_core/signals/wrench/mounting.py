@@ -25,8 +25,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.kinds import Kind
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel, StaticTransform
+from sysid_core.settings import Kind
 from sysid_core.signals.recording import Array
 
 _SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame

@@ -236,6 +236,29 @@ class SensorCalibration:
         except SignalError as err:
             raise _FILE.refusal(path, err.message, err.remedy) from err
 
+    def compensate(self, wrench: ArrayLike, motion: FrameMotion) -> Array:
+        """Return the wrench of the object alone: reading minus bias, with corrected gains, minus
+        the wrench of the known tool.
+
+        Args:
+            wrench: Readings, shape (K, 6) [N, N m].
+            motion: Motion of the sensor frame at the same instants, K samples.
+
+        Returns:
+            Wrench of the object, shape (K, 6) [N, N m].
+
+        Raises:
+            SignalError: The numbers of readings and of motion samples differ.
+        """
+        wrench = np.asarray(wrench, dtype=float)
+        if wrench.shape != (len(motion.a), 6):
+            raise SignalError(
+                f"Wrench of shape {wrench.shape} and {len(motion.a)} samples of motion don't match.",
+                remedy="Resample both to common instants first.",
+            )
+        tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ self.tool_pi
+        return self.net(wrench, motion.R_WF, motion.p_WF) - tool
+
 
 def _variances(rows: list[list[float]]) -> list[list[float]]:
     if len(rows) != 10 or any(len(row) != 10 for row in rows):
@@ -296,28 +319,3 @@ def static_regressor(gravity_S: ArrayLike) -> Array:
     G[..., :3, 0] = -gravity_S
     G[..., 3:, 1:] = skew(gravity_S)
     return G
-
-
-def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibration) -> Array:
-    """Return the wrench of the object alone: reading minus bias, with corrected gains, minus the
-    wrench of the known tool.
-
-    Args:
-        wrench: Readings, shape (K, 6) [N, N m].
-        motion: Motion of the sensor frame at the same instants, K samples.
-        calibration: Calibration from a tare.
-
-    Returns:
-        Wrench of the object, shape (K, 6) [N, N m].
-
-    Raises:
-        SignalError: The numbers of readings and of motion samples differ.
-    """
-    wrench = np.asarray(wrench, dtype=float)
-    if wrench.shape != (len(motion.a), 6):
-        raise SignalError(
-            f"Wrench of shape {wrench.shape} and {len(motion.a)} samples of motion don't match.",
-            remedy="Resample both to common instants first.",
-        )
-    tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ calibration.tool_pi
-    return calibration.net(wrench, motion.R_WF, motion.p_WF) - tool

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
+from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note
 from sysid_core.signals.wrench.convention import WrenchSign
 from sysid_core.signals.wrench.dress_pack import fit_dress_pack
 from sysid_core.signals.wrench.mounting import MountingKind, check_mounting, require_weight
@@ -103,8 +103,8 @@ class StaticPostures:
 
     @classmethod
     def of_rows(cls, recording: Recording, model: RobotModel, frame: str) -> StaticPostures:
-        """Return the postures of a recording whose joint states are one static posture each, with the
-        wrench of the same stamp; the noise of a sample is unknown (0).
+        """Return the postures of a recording whose joint states are one static posture each, with
+        the wrench of the same stamp; the noise of a sample is unknown (0).
 
         Args:
             recording: Joint positions and wrench.
@@ -122,6 +122,74 @@ class StaticPostures:
             for k, j in pairs
         ]
         return _postures(spans, model, frame)
+
+    def with_dress_pack(self, kept: SensorCalibration) -> SensorCalibration:
+        """Return the calibration with tool, bias and dress pack of an empty arm.
+
+        The standard deviation of the bias is replaced by that of the prediction errors in postures
+        that were not used in the fit.
+
+        Args:
+            kept: Calibration from the same postures: gains, sign and axes are taken from it.
+
+        Raises:
+            SignalError: There are too few postures, or all are near the same position.
+        """
+        readings = self.wrench @ kept.matrix.T
+        pack, load, bias, left = fit_dress_pack(readings, self.gravity_S, self.R_WS, self.p_WS)
+        covariance = np.array(kept.covariance)
+        covariance[4:, 4:] = np.diag(left)
+        found = replace(
+            kept,
+            bias=np.linalg.solve(kept.matrix, bias),
+            tare_load=load,
+            covariance=covariance,
+            dress_pack=pack,
+        )
+        return found.with_load_as_tool()
+
+    def retare(
+        self, kept: SensorCalibration, *, temperature: float = float("nan")
+    ) -> tuple[SensorCalibration, Array]:
+        """Return a copy of a stored calibration with the current bias, measured with only the known
+        tool on the sensor.
+
+        Args:
+            kept: Calibration from an earlier tare.
+            temperature: Present temperature of the sensor [°C]; NaN: unknown.
+
+        Returns:
+            Calibration, and change of the bias, shape (6,) [N, N m].
+
+        Raises:
+            SignalError: The readings changed by more than the usual drift, or differ between
+                postures.
+        """
+        weight = static_regressor(self.gravity_S) @ kept.tool_pi[:4]
+        left = kept.net(self.wrench, self.R_WS, self.p_WS) - weight
+        each = kept.bias + left @ np.linalg.inv(kept.matrix).T
+        change = each.mean(axis=0) - kept.bias
+        most = np.repeat(_MOST_DRIFT, 3)
+        sd = np.maximum(self.noise / np.sqrt(self.n_samples.min()), 0.01 * most)
+        spread = np.abs(each - each.mean(axis=0)).max(axis=0)
+        if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
+            force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
+            raise SignalError(
+                f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or"
+                " depending on the posture: this is not a drift.",
+                remedy="Open the gripper; without a load, tare again in three tilted postures.",
+            )
+        covariance = np.array(kept.covariance)
+        covariance[4:, 4:] += np.diag(sd**2) / max(len(each), 1)
+        renewed = replace(
+            kept,
+            bias=kept.bias + change,
+            covariance=covariance,
+            stamp_ns=int(self.start_ns.max()),
+            temperature=temperature,
+            notes=(*kept.notes, *self.notes),
+        )
+        return renewed, change
 
 
 def _to_tare(
@@ -183,37 +251,8 @@ def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> Sta
         noise=np.sqrt(np.average(variances, axis=0, weights=counts - 1)),
         n_samples=counts,
         start_ns=np.array([span.start_ns for span in spans], dtype=np.int64),
-        notes=slow_note([slow_part(span.samples) for span in spans]),
+        notes=slow_note([span.samples for span in spans]),
     )
-
-
-def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> SensorCalibration:
-    """Return the calibration with tool, bias and dress pack of an empty arm.
-
-    The standard deviation of the bias is replaced by that of the prediction errors in postures that
-    were not used in the fit.
-
-    Args:
-        kept: Calibration from the same postures: gains, sign and axes are taken from it.
-        postures: Postures over the workspace, with the sensor tilted in many directions.
-
-    Raises:
-        SignalError: There are too few postures, or all are near the same position.
-    """
-    readings = postures.wrench @ kept.matrix.T
-    pack, load, bias, left = fit_dress_pack(
-        readings, postures.gravity_S, postures.R_WS, postures.p_WS
-    )
-    covariance = np.array(kept.covariance)
-    covariance[4:, 4:] = np.diag(left)
-    found = replace(
-        kept,
-        bias=np.linalg.solve(kept.matrix, bias),
-        tare_load=load,
-        covariance=covariance,
-        dress_pack=pack,
-    )
-    return found.with_load_as_tool()
 
 
 def tare_static(
@@ -326,47 +365,3 @@ def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array
         covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
         rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
     return values, covariance, rms
-
-
-def retare(
-    kept: SensorCalibration, postures: StaticPostures, *, temperature: float = float("nan")
-) -> tuple[SensorCalibration, Array]:
-    """Return a copy of a stored calibration with the current bias, measured with only the known
-    tool on the sensor.
-
-    Args:
-        kept: Calibration from an earlier tare.
-        postures: One or more static postures.
-        temperature: Present temperature of the sensor [°C]; NaN: unknown.
-
-    Returns:
-        Calibration, and change of the bias, shape (6,) [N, N m].
-
-    Raises:
-        SignalError: The readings changed by more than the usual drift, or differ between postures.
-    """
-    weight = static_regressor(postures.gravity_S) @ kept.tool_pi[:4]
-    left = kept.net(postures.wrench, postures.R_WS, postures.p_WS) - weight
-    each = kept.bias + left @ np.linalg.inv(kept.matrix).T
-    change = each.mean(axis=0) - kept.bias
-    most = np.repeat(_MOST_DRIFT, 3)
-    sd = np.maximum(postures.noise / np.sqrt(postures.n_samples.min()), 0.01 * most)
-    spread = np.abs(each - each.mean(axis=0)).max(axis=0)
-    if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
-        force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
-        raise SignalError(
-            f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or"
-            " depending on the posture: this is not a drift.",
-            remedy="Open the gripper; without a load, tare again in three tilted postures.",
-        )
-    covariance = np.array(kept.covariance)
-    covariance[4:, 4:] += np.diag(sd**2) / max(len(each), 1)
-    renewed = replace(
-        kept,
-        bias=kept.bias + change,
-        covariance=covariance,
-        stamp_ns=int(postures.start_ns.max()),
-        temperature=temperature,
-        notes=(*kept.notes, *postures.notes),
-    )
-    return renewed, change

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.estimation.arm import Processing, predicted_efforts, prepare_motion
+from sysid_core.estimation.arm import Processing
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
@@ -39,7 +39,7 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
     processing = Processing()
     motions, torques = [], []
     for run in recordings:
-        for motion, rate in prepare_motion(model, run, processing):
+        for motion, rate in processing.prepare_motion(model, run):
             low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz)
             assert motion.effort is not None and motion.v is not None and motion.a is not None
             tau = low_pass.apply(drives.torques(motion.effort, motion.q), rate)
@@ -52,12 +52,8 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
     best = inverse.fit(motion_rows[:, pick], measured[pick])
 
     def efforts(recording: Recording) -> Array:
-        return predicted_efforts(
-            model,
-            recording,
-            processing,
-            drives,
-            lambda q, v, a: [inverse.torques(best, np.stack([q, v, a]))],
+        return processing.predicted_efforts(
+            model, recording, drives, lambda q, v, a: [inverse.torques(best, np.stack([q, v, a]))]
         )[0]
 
     return PeerFit(model, processing, efforts, physically_consistent=True)

@@ -55,7 +55,7 @@ def run(rng, monkeypatch, tmp_path):
     (tmp_path / "bag").mkdir()
     monkeypatch.chdir(tmp_path)
     bag = SimpleNamespace(topics=())
-    monkeypatch.setattr(sysid_core.signals.bags, "open_bag", lambda path: bag)
+    monkeypatch.setattr(sysid_core.signals.bags.StoredBag, "open", lambda path: bag)
     monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda bag, **options: recording)
     (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"pi": pi.tolist()}))
     SensorCalibration("", np.zeros(6), np.zeros(4), np.zeros((10, 10))).save(

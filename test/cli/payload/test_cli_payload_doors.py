@@ -22,9 +22,9 @@ from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regres
 from sysid_core.signals import (
     JointStream,
     Recording,
+    WrenchColumns,
     WrenchStream,
     export_recording,
-    read_wrench_table,
 )
 from sysid_core.workflows import WeighSettings, weigh
 
@@ -133,7 +133,7 @@ def test_units_in_the_names_of_columns_are_heeded(tmp_path: Path) -> None:
             unit, per_si = units[name[0]]
             table[f"{name} {unit}"] = per_si * column
     np.savez(tmp_path / "run.npz", **table)
-    found, _ = read_wrench_table(tmp_path / "run.npz", joint_names=ROBOT.joint_names)
+    found, _ = WrenchColumns().read(tmp_path / "run.npz", joint_names=ROBOT.joint_names)
     assert found.wrench is not None and RUN.wrench is not None
     np.testing.assert_allclose(found.joints.q, RUN.joints.q)
     np.testing.assert_allclose(found.wrench.wrench, RUN.wrench.wrench)
@@ -176,7 +176,7 @@ def test_degrees_and_millimetres_that_no_name_tells_are_refused(tmp_path: Path) 
     millimetres = {f"pose_{k}": 300.0 + table[f"q{k}"] for k in range(6)}
     np.savez(tmp_path / "run.npz", **(table | millimetres))
     with pytest.raises(SysIdError, match=r"x \[mm\]"):
-        read_wrench_table(tmp_path / "run.npz")
+        WrenchColumns().read(tmp_path / "run.npz")
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
@@ -208,7 +208,7 @@ def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
     table = columns("q_{}", "wrench_{}", "time")
     np.savez(tmp_path / "run.npz", **{**table, "q_3": np.ones(5)})
     with pytest.raises(SysIdError, match="different numbers of rows"):
-        read_wrench_table(tmp_path / "run.npz", joint_names=ROBOT.joint_names)
+        WrenchColumns().read(tmp_path / "run.npz", joint_names=ROBOT.joint_names)
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations
 @pytest.mark.parametrize("name", ["ur5", "panda", "xarm7"])
 def test_the_rank_target_is_the_structural_one(name):
     from sysid_core.estimation.arm.equations import arm_structural_rows
-    from sysid_core.identifiability import numerical_rank
+    from sysid_core.identifiability import NumericalRank
     from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
     from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 
@@ -135,11 +135,11 @@ def test_the_rank_target_is_the_structural_one(name):
     rows = arm_structural_rows(model, friction)
     exact = structural_identifiability(with_exact_angles(model)[0]).base
     inertial = rows[:, : 10 * model.n_bodies]
-    assert numerical_rank(inertial).rank == exact.rank
+    assert NumericalRank.of(inertial).rank == exact.rank
     # xarm7: rpy of 1.5708 would tell a rotor from its link, by 5e-7 of what other directions show.
     for some in (model, model.with_locked({model.joint_names[-1]: 0.5})):
         friction = FrictionModel(DriveTrain.direct(some.joint_names))
-        shown = numerical_rank(arm_structural_rows(some, friction)).singular_values
+        shown = NumericalRank.of(arm_structural_rows(some, friction)).singular_values
         assert not np.any((shown > 1e-12 * shown[0]) & (shown < 1e-4 * shown[0]))
     # The exact regrouping spans the same rows.
     assert inertial == pytest.approx(

@@ -11,22 +11,10 @@ import pytest
 
 from sysid_core.diagnosis import Examination, examine
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Processing,
-    identify,
-    prepare,
-    torque_delay,
-)
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, identify
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.robot import DriveTrain, FrictionModel
-from sysid_core.robot.loops import (
-    DrivenRobot,
-    chain_with_parameters,
-    constrained_motion,
-    constrained_torques,
-    load_closed_chain,
-)
+from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
 from sysid_core.validation import Prediction, judge_identification
 
@@ -47,8 +35,8 @@ def run_of(chain, seed: int, *, measured=(), late: float = 0.0) -> Recording:
         s, v, a = s + A * n + B * c, v + w * (A * c - B * n), a - w * w * (A * n + B * c)
     peak, box = 1.1 * np.abs(s).max(axis=0), chain.box
     v, a = ((x / peak * box.half) @ box.directions.T for x in (v, a))
-    motion = constrained_motion(chain, box.positions(s / peak), v, a)
-    tau = constrained_torques(chain, motion)
+    motion = chain.motion(box.positions(s / peak), v, a)
+    tau = chain.torques(motion)
     tau = np.column_stack([np.interp(t - late, t, x) for x in tau.T])
     tau = tau + 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
     names = (*chain.actuated, *measured)
@@ -101,7 +89,7 @@ def test_late_torques_of_a_leg_are_found(leg):
     robot = DrivenRobot.of(leg)
     runs = [run_of(leg, 1, late=4e-3)]
     equations = ArmEquations.build(robot, runs, friction_of(leg), Processing())
-    assert torque_delay(equations).seconds == pytest.approx(4e-3, abs=1.5e-3)
+    assert TorqueDelay.of(equations).seconds == pytest.approx(4e-3, abs=1.5e-3)
 
 
 def test_a_leg_with_an_effort_of_the_wrong_sign_is_found_out(leg):
@@ -128,11 +116,8 @@ def test_joints_that_were_not_recorded_are_named(leg, missing):
     run = run_of(chain, 1, measured=("tarsus",))
     part = run.joints.ordered([name for name in run.joints.names if name != missing])
     with pytest.raises((SignalError, ModelError), match=missing):
-        prepare(
-            DrivenRobot.of(chain),
-            dataclasses.replace(run, joints=part),
-            friction_of(chain),
-            Processing(),
+        Processing().prepare(
+            DrivenRobot.of(chain), dataclasses.replace(run, joints=part), friction_of(chain)
         )
 
 
@@ -146,7 +131,7 @@ def test_positions_of_another_robot_do_not_assemble(leg):
 
 def test_parameters_of_another_robot_are_refused(leg):
     with pytest.raises(ModelError, match="neither drives nor masses"):
-        chain_with_parameters(leg, ("x.F_c",), [1.0])
+        leg.with_parameters(("x.F_c",), [1.0])
 
 
 def test_the_manipulator_of_a_surgical_robot_is_predicted_on_unseen_motion(shared_data):

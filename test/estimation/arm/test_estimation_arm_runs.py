@@ -18,13 +18,7 @@ from whole_arm_simulation import (
 )
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Processing,
-    identify,
-    prepare_motion,
-    torque_delay,
-)
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, identify
 from sysid_core.estimation.arm.choices import choose_differentiation, choose_terms, term_benefits
 from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.arm.identify import identify_equations
@@ -34,13 +28,13 @@ from sysid_core.estimation.fit import (
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.estimation.loaded_arm.identify import identify_with_load
 from sysid_core.robot import (
-    USUAL_TERMS,
     DriveTrain,
     FrictionModel,
     FrictionTerm,
     RobotModel,
     pi_from_mass_com_inertia,
 )
+from sysid_core.robot.friction import USUAL_TERMS
 
 
 def test_several_recordings_are_fitted_together():
@@ -69,7 +63,7 @@ def test_some_samples_between_two_gaps_are_left_out():
     kept = np.r_[0:500, 600:625, 800 : len(fine)]
     with_gaps = replace(run, joints=whole.select(kept))
     processing = Processing(rate_hz=100.0)
-    lengths = [len(motion) for motion, _ in prepare_motion(truth, with_gaps, processing)]
+    lengths = [len(motion) for motion, _ in processing.prepare_motion(truth, with_gaps)]
     assert lengths == [50, 320]
 
 
@@ -103,7 +97,7 @@ def test_delay_of_the_torques_is_found():
     rng = np.random.default_rng(7)
     truth, friction = arm(), friction_model()
     run = recording(truth, friction, USUAL_VALUES, rng, noise=0.2, delay=0.006)
-    found = torque_delay(ArmEquations.build(truth, [run], friction, WIDE))
+    found = TorqueDelay.of(ArmEquations.build(truth, [run], friction, WIDE))
     assert found.seconds == pytest.approx(0.006, abs=max(3 * found.sd, 3e-4))
     assert found.significant
 
@@ -114,7 +108,7 @@ def test_delay_is_unknown_and_no_error_where_every_joint_is_slow():
     run = recording(truth, friction, USUAL_VALUES, rng, duration=2.0, rate_hz=1000.0, noise=0.2)
     slow = replace(run.joints, stamps_ns=run.joints.stamps_ns * 50, v=None)
     equations = ArmEquations.build(truth, [replace(run, joints=slow)], friction, Processing())
-    found = torque_delay(equations)
+    found = TorqueDelay.of(equations)
     assert found.seconds == 0.0
     assert not found.shows and not found.worth_correcting
 
@@ -125,7 +119,7 @@ def test_delay_is_found_within_its_deviation_though_friction_reverses_in_less(de
     for seed in range(3):
         rng = np.random.default_rng(seed)
         run = recording(truth, friction, USUAL_VALUES, rng, noise=0.05, delay=delay)
-        found = torque_delay(ArmEquations.build(truth, [run], friction, Processing()))
+        found = TorqueDelay.of(ArmEquations.build(truth, [run], friction, Processing()))
         assert found.sd < 4e-4
         assert abs(found.seconds - delay) < 3.5 * found.sd
 

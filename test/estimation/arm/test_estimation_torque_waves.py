@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from whole_arm_simulation import arm, motion
 
-from sysid_core.estimation.arm import ArmEquations, JointDelay, Processing, torque_delay
+from sysid_core.estimation.arm import ArmEquations, JointDelay, Processing, TorqueDelay
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.robot import USUAL_TERMS, DriveTrain, FrictionModel, FrictionTerm
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm
+from sysid_core.robot.friction import USUAL_TERMS
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.validation import Prediction
 
@@ -69,7 +70,7 @@ def equations() -> ArmEquations:
 
 
 def test_waves_tell_the_delay_to_a_fraction_of_a_sample_though_they_repeat_in_it(equations):
-    found = torque_delay(equations)
+    found = TorqueDelay.of(equations)
     assert found.seconds == pytest.approx(DELAY, abs=1e-5)
     assert abs(found.seconds - DELAY) < 4.0 * found.sd + 2e-6
 

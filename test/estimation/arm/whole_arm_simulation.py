@@ -84,7 +84,7 @@ def recording(
 
 
 def friction_model(terms: tuple = (), gains: tuple[float, ...] = (10.0, 8.0, 5.0)) -> FrictionModel:
-    from sysid_core.robot import USUAL_TERMS
+    from sysid_core.robot.friction import USUAL_TERMS
 
     drives = DriveTrain(("joint1", "joint2", "joint3"), np.array(gains))
     return FrictionModel(drives, terms or USUAL_TERMS, coulomb_velocity=0.02)

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from sysid_core.estimation.loaded_arm import torques_agree
+from sysid_core.estimation.loaded_arm import CarriedBody
 from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
 from sysid_core.estimation.loaded_arm.load_watch import load_changes
 from sysid_core.estimation.payload.ball_prior import ball_prior
@@ -92,4 +92,4 @@ def test_torques_of_the_load_in_another_unit_do_not_agree_with_it(factor, agrees
         effort_kind=EffortKind.LINK_TORQUE,
     )
     motion = JointStream(model.joint_names, stamps, q, v, a)
-    assert torques_agree(model, frame, pi, motion, measured) is agrees
+    assert CarriedBody(model, frame, pi).torques_agree(motion, measured) is agrees

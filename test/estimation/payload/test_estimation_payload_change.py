@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.estimation.payload_live import OnlinePayload
-from sysid_core.estimation.payload_live.change import ChangeKind
+from sysid_core.estimation.payload_live.online import ChangeKind
 from sysid_core.robot import mass_com_inertia_from_pi, pi_from_mass_com_inertia
 from sysid_studies.payload import modular_objects
 from sysid_studies.payload.families import FAMILIES

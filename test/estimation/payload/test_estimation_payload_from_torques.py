@@ -18,7 +18,7 @@ from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, read_table
-from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion
+from sysid_core.signals.filters import ZeroPhaseFilter
 
 ROOT = Path(__file__).resolve().parents[3]
 PAYLOAD = pi_from_mass_com_inertia(2.0, [0.03, -0.02, 0.08], np.diag([0.012, 0.010, 0.006]))
@@ -291,7 +291,7 @@ def ur10e_streams(shared_data: Path, name: str) -> tuple[list[JointStream], Robo
     gains = DriveGains.from_targets(current.effort, torque.effort, current.v).gains
     streams = []
     for part in read_table(folder / name, columns).joints.split_at_gaps(0.1):
-        smooth = smooth_motion(part, 50.0, ZeroPhaseFilter(8.0)).select(slice(25, -25))
+        smooth = ZeroPhaseFilter(8.0).smooth(part, 50.0).select(slice(25, -25))
         streams.append(
             dataclasses.replace(
                 smooth,

@@ -10,7 +10,8 @@ from payload_scenes import NOISE, hammer_like, swinging
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.payload import PayloadData, PayloadSummary, ShapePrior
+from sysid_core.estimation.payload import PayloadData, PayloadSummary
+from sysid_core.estimation.payload.shape_prior import ShapePrior
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     JointSplines,
@@ -20,10 +21,10 @@ from sysid_core.estimation.payload_map import (
     SplineMotion,
     WhiteMotion,
     filtered_motion_covariance,
-    smoothed_payload_data,
 )
 from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
+from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 from sysid_core.robot import (
     RobotModel,
     mass_com_inertia_from_pi,
@@ -31,7 +32,7 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
-from sysid_core.signals.wrench import SensorCalibration, calibrate_static, static_regressor
+from sysid_core.signals.wrench import FullCalibration, SensorCalibration, static_regressor
 
 
 def sines(time, n):
@@ -352,7 +353,7 @@ def test_a_calibration_with_a_known_mass_passes_its_accuracy_on(rng):
         still = still + 0.2 * NOISE * rng.normal(size=still.shape)
         data = swinging(pi, rng, noise=True)
         for mass, sds in spread.items():
-            kept = calibrate_static(still, g, R.as_matrix(), np.arange(20.0), known_mass=mass)
+            kept = FullCalibration.of(still, g, R.as_matrix(), np.arange(20.0), known_mass=mass)
             sensor = SensorModel().tared(kept.calibration)
             net = (data.wrench * gains + bias - kept.calibration.bias) @ kept.calibration.matrix.T
             found = PayloadMAP(sensor=sensor).fit(replace(data, wrench=net))

@@ -13,14 +13,7 @@ from typer.testing import CliRunner
 from sysid_cli.app import app
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload_live import (
-    held_data,
-    judge_part,
-    load_parts,
-    part_probabilities,
-    repeatability,
-)
-from sysid_core.estimation.payload_live.parts import KnownLoads
+from sysid_core.estimation.payload_live import KnownLoads, held_data, judge_part, repeatability
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.reasons import Reason, Severity
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
@@ -62,7 +55,7 @@ def robot() -> RobotModel:
 @pytest.fixture
 def parts(tmp_path: Path) -> KnownLoads:
     (tmp_path / "parts.yaml").write_text(PARTS)
-    return load_parts(tmp_path / "parts.yaml")
+    return KnownLoads.load(tmp_path / "parts.yaml")
 
 
 def moment(robot: RobotModel, *loads: np.ndarray, still: bool, seed: int = 7) -> dict:
@@ -88,7 +81,7 @@ def probable(
 ) -> dict[str, float]:
     """Probabilities of the moment's loads, from the motion as it was."""
     data = PayloadData.of(seen["time"], seen["wrench"] - tared.bias, seen["motion"])
-    return part_probabilities(data, parts, SensorModel().in_a_moment(tared))
+    return parts.probabilities(data, SensorModel().in_a_moment(tared))
 
 
 @pytest.mark.parametrize("load", LOADS)
@@ -129,7 +122,7 @@ def test_one_still_posture_of_a_table_is_enough(robot, parts):
         WrenchStream("tool0", stamps, seen["wrench"].mean(axis=0)[None]),
     )
     data, sensor = held_data(run, robot, "tool0", TARED, still=True)
-    assert next(iter(part_probabilities(data, parts, sensor))) == "bracket"
+    assert next(iter(parts.probabilities(data, sensor))) == "bracket"
 
 
 @pytest.mark.parametrize("still", [True, False], ids=["still", "moving"])
@@ -165,7 +158,7 @@ def test_prior_probabilities_decide_between_loads_that_look_alike(robot, tmp_pat
     text = f"parts:\n  left: {twins}\n  right: {twins}\nprior: {{left: 99, moved: 0.001}}\n"
     (tmp_path / "parts.yaml").write_text(text)
     seen = moment(robot, load_of(LOADS["bracket"]), still=True)
-    found = probable(load_parts(tmp_path / "parts.yaml"), **seen)
+    found = probable(KnownLoads.load(tmp_path / "parts.yaml"), **seen)
     assert found["left"] == pytest.approx(99.0 * found["right"])
     assert judge_part(found, "left").severity is Severity.HELD
 
@@ -185,7 +178,7 @@ def test_prior_probabilities_decide_between_loads_that_look_alike(robot, tmp_pat
 def test_a_file_of_parts_that_lacks_something_is_refused_by_name(text, why, tmp_path):
     (tmp_path / "parts.yaml").write_text(text)
     with pytest.raises(SysIdError, match=why):
-        load_parts(tmp_path / "parts.yaml")
+        KnownLoads.load(tmp_path / "parts.yaml")
 
 
 def test_few_repeated_weighings_need_a_wider_tolerance(robot):

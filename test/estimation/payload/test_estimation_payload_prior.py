@@ -9,7 +9,8 @@ from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import ParameterVerdict
-from sysid_core.estimation.payload import DensityPrior, PayloadSummary, ShapePrior
+from sysid_core.estimation.payload import DensityPrior, PayloadSummary
+from sysid_core.estimation.payload.shape_prior import ShapePrior
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import (
     is_physically_consistent,

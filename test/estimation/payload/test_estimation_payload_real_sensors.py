@@ -13,14 +13,15 @@ from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
 from sysid_core.reasons import Severity, Verdict
 from sysid_core.robot import RobotModel
-from sysid_core.signals import RotationFormat, WrenchColumns, read_wrench_table
+from sysid_core.signals import WrenchColumns
 from sysid_core.signals.wrench import WrenchAxes
+from sysid_core.signals.wrench_table import RotationFormat
 
 
 def weighed(
     path: Path, columns: WrenchColumns | None = None, axes: WrenchAxes = WrenchAxes.AUTO
 ) -> tuple[PayloadSummary, Weighing]:
-    recording, still = read_wrench_table(path, columns)
+    recording, still = columns.read(path)
     model = RobotModel.from_urdf(recording.urdf_xml)
     weighing = weigh_motion(recording, model, "sensor", axes=axes, still=still)
     return PayloadSummary.of(weighing.estimate), weighing
@@ -104,7 +105,7 @@ def test_gravity_alone_is_not_told_confidently_where_accelerations_matter(
 ) -> None:
     """In half of this run axes of the base explain forces without accelerations best: 0.68 kg."""
     weighs = "sysid_core.estimation.payload_live.any_motion"
-    monkeypatch.setattr(f"{weighs}.accelerations_tell", lambda *_, **__: False)
+    monkeypatch.setattr(f"{weighs}.WrenchConvention.accelerations_tell", lambda *_, **__: False)
     lines = (shared_data / "lara8_ft_tool" / "validate.csv").read_text().splitlines(True)
     (tmp_path / "half.csv").write_text("".join(lines[: len(lines) // 2]))
     found, _ = weighed(tmp_path / "half.csv")

@@ -17,7 +17,8 @@ from payload_robustness import (
     shape_outcomes,
 )
 
-from sysid_core.estimation.payload import ShapePrior, shape_prior
+from sysid_core.estimation.payload import shape_prior
+from sysid_core.estimation.payload.shape_prior import ShapePrior
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.robot.shapes import Shape
 from sysid_studies.payload.objects import random_objects

@@ -15,15 +15,13 @@ from hypothesis import strategies as st
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
-    RUN_START,
     OnlinePayload,
     PayloadSession,
     held_data,
-    part_probabilities,
-    replay_payload,
     weigh_motion,
 )
 from sysid_core.estimation.payload_live.parts import KnownLoad, KnownLoads
+from sysid_core.estimation.payload_live.streams import RUN_START
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     RunningMAP,
@@ -66,7 +64,7 @@ def run(model: RobotModel) -> Recording:
 def alone(model: RobotModel, run: Recording) -> PayloadSession:
     """The recording in a session of its own."""
     session = new_session(model)
-    replay_payload(run, session)
+    session.replay(run)
     return session
 
 
@@ -86,7 +84,7 @@ def test_the_newest_moment_tells_the_part_without_marks_or_order(
     used = alone.online.n_samples
     live, sensor = alone.held_data(0.3)
     assert np.ptp(live.time) > 0.2 and alone.online.n_samples == used
-    found = part_probabilities(live, parts, sensor)
+    found = parts.probabilities(live, sensor)
     assert next(iter(found)) == "part" and found["part"] > 0.95
     assert run.wrench is not None and alone.calibration is not None
     stamps = run.wrench.stamps_ns
@@ -94,7 +92,7 @@ def test_the_newest_moment_tells_the_part_without_marks_or_order(
         run, wrench=run.wrench.select(np.flatnonzero(stamps > stamps[-1] - 900_000_000))
     )
     recorded, tared = held_data(last, model, FRAME, alone.calibration)
-    assert next(iter(part_probabilities(recorded, parts, tared))) == "part"
+    assert next(iter(parts.probabilities(recorded, tared))) == "part"
     with pytest.raises(EstimationError, match="needs a tare"):
         new_session(model).held_data(0.3)
     frozen = PayloadSession(model, FRAME, OnlinePayload(), calibration=alone.calibration)
@@ -108,7 +106,7 @@ def test_the_newest_moment_tells_the_part_without_marks_or_order(
 
 def test_the_payload_and_the_sensors_bias_are_found(model: RobotModel, run: Recording) -> None:
     session = new_session(model)
-    replay_payload(run, session)
+    session.replay(run)
     estimate = session.online.estimate()
     np.testing.assert_allclose(estimate.values[:4], PAYLOAD[:4], atol=5e-3)
     assert session.calibration is not None
@@ -125,7 +123,7 @@ def test_a_sensor_slower_than_its_topic_is_weighed_as_if_it_were_not(
     held = np.repeat(run.wrench.wrench, 5, axis=0)
     session = new_session(model)
     repeated = dataclasses.replace(run, wrench=WrenchStream(FRAME, stamps, held))
-    replay_payload(repeated, session)
+    session.replay(repeated)
     assert len(session.data()) == pytest.approx(len(alone.data()), abs=5)
     assert session.n_repeated == pytest.approx(4 * len(session.data()), rel=0.02)
     weighing = weigh_motion(repeated, model, FRAME, load_shape("box 0.2 0.2 0.16"))
@@ -137,9 +135,7 @@ def test_a_sensor_slower_than_its_topic_is_weighed_as_if_it_were_not(
     spiked = run.wrench.wrench.copy()
     spiked[at] += 100.0
     session = new_session(model)
-    replay_payload(
-        dataclasses.replace(run, wrench=dataclasses.replace(run.wrench, wrench=spiked)), session
-    )
+    session.replay(dataclasses.replace(run, wrench=dataclasses.replace(run.wrench, wrench=spiked)))
     assert session.calibration is not None
     np.testing.assert_allclose(session.calibration.bias, BIAS, atol=0.03)
 
@@ -150,7 +146,7 @@ def test_a_wrench_or_calibration_of_another_frame_is_refused(
     assert run.wrench is not None
     elsewhere = dataclasses.replace(run, wrench=dataclasses.replace(run.wrench, frame="link1"))
     with pytest.raises(SysIdError, match="in frame 'link1'"):
-        replay_payload(elsewhere, new_session(model))
+        new_session(model).replay(elsewhere)
     other = SensorCalibration("link1", np.zeros(6), np.zeros(4), np.eye(10))
     online = OnlinePayload(load_shape("box 0.2 0.2 0.16"))
     with pytest.raises(SysIdError, match="calibration is in frame 'link1'"):
@@ -169,7 +165,7 @@ def test_the_running_estimate_knows_the_motions_covariance_and_the_tare(
     model: RobotModel, run: Recording
 ) -> None:
     session = new_session(model)
-    filtered = replay_payload(run, session)
+    filtered = session.replay(run)
     data, calibration = session.data(), session.calibration
     assert calibration is not None
     # The same by hand: filter's covariance at the wrenches' stamps, sensor as tared.
@@ -198,14 +194,14 @@ def test_a_tare_narrows_the_bias_of_a_described_sensor_but_not_its_gains(
     sds = []
     for sensor in (SensorModel(gain=0.1), SensorModel(), CALIBRATED_SENSOR):
         session = PayloadSession(model, FRAME, OnlinePayload(shape, sensor=sensor))
-        replay_payload(run, session)
+        session.replay(run)
         sds.append(session.online.estimate().standard_deviations[0])
     assert sds[0] > 2.0 * sds[1] > 4.0 * sds[2]
 
 
 def test_late_marks_and_wrenches_change_nothing(model: RobotModel, run: Recording) -> None:
     expected = new_session(model)
-    filtered = replay_payload(run, expected)
+    filtered = expected.replay(run)
     assert run.wrench is not None
     live = new_session(model)
     rng = np.random.default_rng(0)
@@ -374,14 +370,14 @@ def test_a_recording_without_tare_postures_is_refused(model: RobotModel, run: Re
 
     marks = tuple(m for m in run.marks if not m.label.startswith("tare_"))
     with pytest.raises(EstimationError, match="not tared"):
-        replay_payload(dataclasses.replace(run, marks=marks), new_session(model))
+        new_session(model).replay(dataclasses.replace(run, marks=marks))
 
 
 def test_a_recording_without_marks_has_no_data(model: RobotModel, run: Recording) -> None:
     import dataclasses
 
     session = new_session(model)
-    replay_payload(dataclasses.replace(run, marks=()), session)
+    session.replay(dataclasses.replace(run, marks=()))
     with pytest.raises(EstimationError, match="marks of a payload motion"):
         session.data()
 
@@ -392,7 +388,7 @@ def test_a_recording_without_wrench_is_refused(model: RobotModel, run: Recording
     empty = WrenchStream(FRAME, np.empty(0), np.empty((0, 6)))
     for wrench in (None, empty):
         with pytest.raises(SysIdError, match="no wrench"):
-            replay_payload(dataclasses.replace(run, wrench=wrench), new_session(model))
+            new_session(model).replay(dataclasses.replace(run, wrench=wrench))
 
 
 def test_filtering_twice_gives_the_same_bits(run: Recording) -> None:
@@ -407,7 +403,7 @@ def test_a_load_taken_up_during_the_motion_is_weighed_from_then_on(
 ) -> None:
     """Extra force of 0.4 kg at the centre of mass, from the middle of the oscillation."""
     still = new_session(model)
-    replay_payload(run, still)
+    still.replay(run)
     data, stamps = still.data(), still.motion_stamps_ns()
     assert still.last_change is None
     at, end = int(stamps[len(stamps) // 2]), int(stamps[-1])
@@ -420,7 +416,7 @@ def test_a_load_taken_up_during_the_motion_is_weighed_from_then_on(
     wrench = run.wrench.wrench + extra * during[:, None]
     loaded = dataclasses.replace(run, wrench=WrenchStream(FRAME, run.wrench.stamps_ns, wrench))
     session = new_session(model)
-    replay_payload(loaded, session)
+    session.replay(loaded)
     first = session.changes[0]
     assert first.kind.value == "attached" and 0 <= first.stamp_ns - at < 0.5e9
     assert session.first_stamp_ns >= first.stamp_ns

@@ -25,7 +25,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from sysid_core.planning import Trajectory
-from sysid_core.signals.bags import open_bag, read_bag
+from sysid_core.signals.bags import StoredBag, read_bag
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import trajectory_arrays
@@ -205,7 +205,7 @@ def test_a_reactivated_logger_records_every_message_once(
     pause(client, 1.0)
     client.stop_recording()
     assert not [note for note in read_bag(bag).notes if "repeated" in note or "duplicate" in note]
-    stored = {topic.name: topic.count for topic in open_bag(bag).topics}
+    stored = {topic.name: topic.count for topic in StoredBag.open(bag).topics}
     assert stored["/joint_states"] == len(read_bag(bag).joints)
 
 
@@ -236,7 +236,7 @@ def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
         if k % burst == burst - 1:
             client.wait_until(lambda k=k: recorded[-1] > k, 40.0, f"message {k} in the bag")
     client.stop_recording()
-    stored = {topic.name: topic.count for topic in open_bag(bag).topics}
+    stored = {topic.name: topic.count for topic in StoredBag.open(bag).topics}
     assert stored["/joint_states"] >= count
 
 

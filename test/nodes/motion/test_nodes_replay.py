@@ -33,7 +33,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel, load_robot, wrench_regressor
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 from sysid_core.signals.filters import filter_joints
@@ -182,7 +182,7 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
         weighed.clear()
         offline, _ = filter_joints(read_bag(bag).joints)
         session = PayloadSession(robot, FRAME, OnlinePayload(None))
-        replay_payload(read_bag(bag), session)
+        session.replay(read_bag(bag))
         expected = session.online.estimate()
         options = [
             "--rate",

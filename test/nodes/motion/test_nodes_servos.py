@@ -13,15 +13,8 @@ from std_msgs.msg import String
 
 from sysid_core.files import write_yaml
 from sysid_core.robot import load_robot
-from sysid_core.servos import (
-    JointServo,
-    ServoModel,
-    Term,
-    load_servos,
-    overall,
-    read_recordings,
-    replay,
-)
+from sysid_core.servos import Replay, ServoModel, Term, load_servos, read_recordings
+from sysid_core.servos.model import JointServo
 from sysid_core.workflows import (
     ServoFiles,
     ServoPlanSettings,
@@ -101,15 +94,15 @@ def test_a_servo_arm_is_planned_for_moved_recorded_identified_and_simulated(
     (recording,) = read_recordings([bag])
     assert recording.joints == ("lift", "elbow")
     model = load_servos(tmp_path / "live")
-    (again,) = replay(model, [recording])
-    missed, command = (overall([x], [1.0]) for x in (again.rms, again.command_rms))
+    (again,) = Replay.all_of(model, [recording])
+    missed, command = (Replay.overall([x], [1.0]) for x in (again.rms, again.command_rms))
     # On a busy machine, commands reach robot and bag at different times: the truth misses as much.
     truth = ServoModel(
         model.robot,
         tuple(JointServo(name, {Term(k): x for k, x in TRUE.items()}) for name in model.joints),
     )
-    (best,) = replay(truth, [recording])
-    assert missed < max(0.1 * command, 1.1 * overall([best.rms], [1.0])), (missed, command)
+    (best,) = Replay.all_of(truth, [recording])
+    assert missed < max(0.1 * command, 1.1 * Replay.overall([best.rms], [1.0])), (missed, command)
     for servo in model.servos:
         off = abs(servo.values[Term.COMPLIANCE] - TRUE["compliance"])
         assert off < max(0.1 * TRUE["compliance"], 3 * servo.deviations[Term.COMPLIANCE]), servo

@@ -25,7 +25,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.planning import Trajectory
 from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.robot import RobotModel
@@ -109,7 +109,7 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     assert "grasped" in [mark.label for mark in recording.marks]
     model = RobotModel.from_urdf(recording.urdf_xml)
     session = PayloadSession(model, FRAME, OnlinePayload(load_shape(SHAPE)))
-    replay_payload(recording, session)
+    session.replay(recording)
     assert session.online.n_samples == live.n_samples
     np.testing.assert_allclose(session.online.estimate().values, live.values, rtol=1e-6, atol=1e-9)
     refused = ran(client, file, [])

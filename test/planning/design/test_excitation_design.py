@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import numerical_rank
+from sysid_core.identifiability import NumericalRank
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import MotionChecker, Obstacle, plan_arm_motion
 from sysid_core.planning.bases import BSplineBasis, FourierBasis, share_between_samples
@@ -222,7 +222,7 @@ def test_drive_inertia_that_joins_a_link_is_counted_once(wrist):
     unknowns = Unknowns.of_arm(RobotModel.from_urdf("ur5"))
     # The first axis' rotor inertia and the body's own about it can't be told apart.
     assert len(unknowns.names) < 36 + 24
-    assert numerical_rank(
+    assert NumericalRank.of(
         unknowns.regressor(*np.random.default_rng(0).normal(size=(3, 60, 6))).reshape(360, -1)
     ).rank == len(unknowns.names)
 

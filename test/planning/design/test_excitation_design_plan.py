@@ -8,7 +8,7 @@ import pytest
 from design_plans import QUICK
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import numerical_rank
+from sysid_core.identifiability import NumericalRank
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import (
     MotionChecker,
@@ -154,7 +154,7 @@ def test_an_xarm_is_excited_in_all_43_base_parameters():
     # The same rank by another way: of the full regressor, without the structural answer.
     t = plan.trajectory
     Y = model.torque_regressor(t.q[::5], t.v[::5], t.a[::5]).reshape(-1, 70)
-    assert numerical_rank(Y, tolerance=1e-8).rank == 43
+    assert NumericalRank.of(Y, tolerance=1e-8).rank == 43
 
 
 def test_what_a_controller_plays_keeps_the_limits_at_10_khz(wrist, limits, plan):

@@ -11,20 +11,13 @@ from loop_mechanisms import four_bar, states
 
 from sysid_core.errors import ModelError
 from sysid_core.estimation.arm.equations import arm_structural_rows
-from sysid_core.identifiability import constrained_ranks, sampled_base_parameters
+from sysid_core.identifiability import BaseParameters, ConstrainedRanks
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     RobotModel,
 )
-from sysid_core.robot.loops import (
-    ClosedChain,
-    DrivenRobot,
-    JointDrive,
-    constrained_motion,
-    constrained_torques,
-    load_closed_chain,
-)
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, JointDrive, load_closed_chain
 
 
 def test_torques_of_the_driven_joints_are_the_projected_ones(leg, rng):
@@ -32,7 +25,7 @@ def test_torques_of_the_driven_joints_are_the_projected_ones(leg, rng):
     q, v, a = states(leg, rng)
     Y = robot.torque_regressor(q, v, a)
     bare = dataclasses.replace(leg, drives={})
-    expected = constrained_torques(bare, constrained_motion(bare, q, v, a, ordered=False))
+    expected = bare.torques(bare.motion(q, v, a, ordered=False))
     np.testing.assert_allclose(Y @ robot.pi.ravel(), expected, atol=1e-10)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), expected, atol=1e-10)
 
@@ -42,10 +35,10 @@ def test_friction_of_passive_joints_is_known(leg, rng):
     bare = dataclasses.replace(leg, drives={})
     drive = JointDrive(F_c=0.3, F_v=0.2, beta=0.1)
     rough = bare.with_drives({leg.passive[2]: drive})
-    motion = constrained_motion(leg, q, v, a, ordered=False)
+    motion = leg.motion(q, v, a, ordered=False)
     np.testing.assert_allclose(
         DrivenRobot.of(rough).passive_torques(q, v, a),
-        constrained_torques(rough, motion) - constrained_torques(bare, motion),
+        rough.torques(motion) - bare.torques(motion),
         atol=1e-10,
     )
     assert DrivenRobot.of(bare).passive_torques(q, v, a) == 0.0
@@ -83,10 +76,10 @@ def test_joints_of_loops_are_not_locked():
 
 def test_angles_written_with_nine_digits_do_not_raise_the_rank(shared_data):
     chain = load_closed_chain(shared_data / "dvrk_psm" / "psm_loops.yaml")
-    ranks = constrained_ranks(chain, np.random.default_rng(1))
+    ranks = ConstrainedRanks.of(chain, np.random.default_rng(1))
     assert (ranks.inertial.rank, ranks.with_drives.rank) == (24, 38)
     robot = DrivenRobot.of(chain)
     friction = FrictionModel(DriveTrain.direct(robot.joint_names))
     names = (*robot.parameter_names, *friction.names)
-    base = sampled_base_parameters(arm_structural_rows(robot, friction), names)
+    base = BaseParameters.sampled(arm_structural_rows(robot, friction), names)
     assert len(base.base_names) == 38

@@ -10,16 +10,7 @@ from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import ArmEquations, Processing
 from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
-from sysid_core.robot.loops import (
-    ClosedChain,
-    Coupling,
-    DrivenRobot,
-    assemble,
-    constrained_motion,
-    constrained_torques,
-    load_closed_chain,
-)
-from sysid_core.robot.loops.constraints import loop_residual
+from sysid_core.robot.loops import ClosedChain, Coupling, DrivenRobot, load_closed_chain
 from sysid_core.robot.loops.file import chain_of_mimic_joints, closed_chain_from_mapping
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.simulation import ClosedChainPlant
@@ -76,21 +67,21 @@ B = np.array([0.0, 0.0, 0.0, 0.1])
 def test_coupled_joints_follow_and_their_torques_come_to_the_drives(chain):
     rng = np.random.default_rng(0)
     q_a, v_a, a_a = rng.normal(size=(3, 40, 2))
-    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
+    motion = chain.motion(q_a, v_a, a_a, ordered=False)
     np.testing.assert_allclose(motion.q, q_a @ A.T + B, atol=1e-12)
     np.testing.assert_allclose(motion.v, v_a @ A.T, atol=1e-12)
     np.testing.assert_allclose(motion.a, a_a @ A.T, atol=1e-12)
     Y = chain.model.torque_regressor(q_a @ A.T + B, v_a @ A.T, a_a @ A.T)
     wanted = np.einsum("ji,kjp,p->ki", A, Y, chain.model.pi.ravel())  # A^T Y pi
-    np.testing.assert_allclose(constrained_torques(chain, motion), wanted, atol=1e-11)
+    np.testing.assert_allclose(chain.torques(motion), wanted, atol=1e-11)
 
 
 def test_mujoco_moves_coupled_joints_alike(chain):
     plant = ClosedChainPlant(chain, substeps=10)
-    plant.reset(assemble(chain, [[0.3, -0.4]])[0])
+    plant.reset(chain.assemble([[0.3, -0.4]])[0])
     for _ in range(50):
         plant.step(np.array([3.0, -2.0]))
-    assert np.max(np.abs(loop_residual(chain, plant.q))) < 1e-4
+    assert np.max(np.abs(chain.loop_residual(plant.q))) < 1e-4
 
 
 def test_mimic_joints_of_the_urdf_are_couplings(chain):
@@ -114,7 +105,7 @@ def test_an_arm_with_a_parallelogram_is_identified(chain):
     true = chain.with_model(
         chain.model.with_pi(chain.model.pi * rng.uniform(0.8, 1.2, (chain.model.n_bodies, 1)))
     )
-    tau = constrained_torques(true, constrained_motion(true, q, v, a))
+    tau = true.torques(true.motion(q, v, a))
     tau = tau + 0.01 * rng.normal(size=tau.shape)
     stream = JointStream(
         chain.actuated, np.round(t * 1e9).astype(np.int64), q, v, None, tau, EffortKind.LINK_TORQUE

@@ -10,16 +10,7 @@ import yaml
 from loop_mechanisms import four_bar
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.loops import (
-    ClosedChain,
-    JointDrive,
-    Loop,
-    LoopEnd,
-    load_closed_chain,
-    require_determined,
-    try_assemble,
-)
-from sysid_core.robot.loops.constraints import loop_residual
+from sysid_core.robot.loops import ClosedChain, JointDrive, Loop, LoopEnd, load_closed_chain
 from sysid_core.robot.loops.file import closed_chain_from_mapping
 
 PIN = {
@@ -84,8 +75,8 @@ def test_a_loop_that_holds_nothing_is_refused():
     """Both ends on the coupler: the rocker may swing as it likes."""
     loose = closed_chain_from_mapping(entry(loops=[PIN | {"b": PIN["a"]}]), four_bar("point").model)
     with pytest.raises(ModelError, match="do not determine the passive joints"):
-        require_determined(loose, np.zeros((1, 3)))
-    require_determined(four_bar("point"), np.zeros((1, 3)))
+        loose.require_determined(np.zeros((1, 3)))
+    four_bar("point").require_determined(np.zeros((1, 3)))
 
 
 def test_a_file_without_actuated_joints_is_refused(tmp_path):
@@ -108,11 +99,11 @@ def test_digits_left_leg_assembles(shared_data, rng):
     leg = load_closed_chain(path)
     assert (leg.n, leg.n_actuated, leg.n_equations) == (15, 6, 9)
     lower, upper = (x[leg.actuated_columns] for x in leg.model.position_limits)
-    found = try_assemble(leg, rng.uniform(lower, upper, (300, 6)))
+    found = leg.try_assemble(rng.uniform(lower, upper, (300, 6)))
     assert 0.6 < found.assembled.mean() < 0.8  # an independent implementation found 211 of 300
-    gap = np.abs(loop_residual(leg, np.zeros((1, 15)))).max()
+    gap = np.abs(leg.loop_residual(np.zeros((1, 15)))).max()
     assert 1e-4 < gap < 2e-3  # the description itself misses closure by about 0.9 mm
-    assert np.abs(loop_residual(leg, found.q[found.assembled])).max() <= 1e-12
+    assert np.abs(leg.loop_residual(found.q[found.assembled])).max() <= 1e-12
 
 
 @pytest.mark.parametrize("turned", [(np.pi, 0, 0), (0, np.pi, 0), (0, 0, np.pi)])
@@ -123,6 +114,6 @@ def test_a_weld_whose_frames_are_turned_by_180_degrees_does_not_assemble(turned)
     wrong = ClosedChain(
         right.model, (Loop("weld", "weld", loop.a, frame),), right.actuated, home=right.home
     )
-    assert try_assemble(right, [[0.3]]).assembled.all()
-    assert not try_assemble(wrong, [[0.3]]).assembled.any()
-    assert np.linalg.norm(loop_residual(wrong, right.home[None])[0, 3:]) == pytest.approx(np.pi)
+    assert right.try_assemble([[0.3]]).assembled.all()
+    assert not wrong.try_assemble([[0.3]]).assembled.any()
+    assert np.linalg.norm(wrong.loop_residual(right.home[None])[0, 3:]) == pytest.approx(np.pi)

@@ -34,13 +34,7 @@ from rosbags.interfaces import QosDurability, QosReliability
 from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer
 
 from sysid_core.signals import EffortKind
-from sysid_core.signals.bags import (
-    BagWriter,
-    OfferedQos,
-    open_bag,
-    read_bag,
-    recover_bag,
-)
+from sysid_core.signals.bags import BagWriter, OfferedQos, StoredBag, read_bag
 from sysid_core.signals.filters import filter_joints
 
 TF = "tf2_msgs/msg/TFMessage"
@@ -71,7 +65,7 @@ def test_static_transforms_are_read_also_from_a_recovered_bag_and_never_another_
         for k in range(100):
             now = T0 + 10_000_000 * k
             writer.write(JOINTS, joint_state(now, np.zeros(3)), now)
-    recover_bag(tmp_path / "bag", tmp_path / "recovered")
+    BagWriter.recover(tmp_path / "bag", tmp_path / "recovered")
     for name in ("bag", "recovered"):
         recording = read_bag(tmp_path / name)
         assert [(t.parent, t.child, t.translation[2]) for t in recording.transforms] == [
@@ -187,7 +181,7 @@ def test_a_killed_process_loses_no_more_than_a_chunk(tmp_path: Path) -> None:
     arguments = [str(tmp_path / "killed"), str(tmp_path / "message")]
     done = subprocess.run([sys.executable, "-c", KILLED, *arguments])
     assert done.returncode == -signal.SIGKILL
-    stored = open_bag(tmp_path / "killed")
+    stored = StoredBag.open(tmp_path / "killed")
     assert 0 <= 1000 - stored.count <= 4096 / len(data) + 1
     assert any("cut off" in text for text in stored.damage)
     with pytest.raises(ReaderError):  # what readers make of it that need the index
@@ -208,14 +202,14 @@ def test_a_damaged_chunk_is_left_out_and_said_so(bag: Path, tmp_path: Path) -> N
 def test_a_recovered_bag_is_whole_and_holds_the_same(bag: Path, tmp_path: Path) -> None:
     data = only_file(bag).read_bytes()
     (tmp_path / "cut.mcap").write_bytes(data[: len(data) // 2])
-    stored = recover_bag(tmp_path / "cut.mcap", tmp_path / "good")
+    stored = BagWriter.recover(tmp_path / "cut.mcap", tmp_path / "good")
     assert stored.damage == ()
     assert_same(read_bag(tmp_path / "good"), read_bag(tmp_path / "cut.mcap"))
     with Reader(tmp_path / "good") as reader:
         assert reader.message_count == stored.count
         (latched,) = reader.topics[URDF].connections[0].ext.offered_qos_profiles
         assert latched.durability is QosDurability.TRANSIENT_LOCAL
-    assert open_bag(tmp_path / "good").custom_data["operator"] == "me"
+    assert StoredBag.open(tmp_path / "good").custom_data["operator"] == "me"
 
 
 def test_what_runs_live_runs_from_a_bag_with_the_same_result(bag: Path) -> None:

@@ -14,7 +14,7 @@ import zstandard
 from mcap.writer import CompressionType, Writer
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.bags import open_bag, read_bag
+from sysid_core.signals.bags import StoredBag, read_bag
 
 MAGIC = b"\x89MCAP0\r\n"
 T0 = 1_700_000_000_000_000_000
@@ -49,7 +49,7 @@ def small_bag(path: Path, compression: CompressionType) -> Path:
 
 @pytest.mark.parametrize("compression", list(CompressionType))
 def test_chunks_of_every_compression_are_read(tmp_path: Path, compression: CompressionType) -> None:
-    bag = open_bag(small_bag(tmp_path / "a.mcap", compression))
+    bag = StoredBag.open(small_bag(tmp_path / "a.mcap", compression))
     assert bag.count == 200
     assert not bag.damage
     assert [m.log_ns for m in bag.messages()] == list(range(200))
@@ -60,14 +60,14 @@ def test_one_flipped_bit_costs_a_chunk_or_the_rest_and_is_said(
     tmp_path: Path, compression: CompressionType
 ) -> None:
     whole = small_bag(tmp_path / "a.mcap", compression).read_bytes()
-    true = [(m.log_ns, m.data) for m in open_bag(tmp_path / "a.mcap").messages()]
+    true = [(m.log_ns, m.data) for m in StoredBag.open(tmp_path / "a.mcap").messages()]
     rng = np.random.default_rng(1)
     for bit in rng.integers(0, 8 * len(whole), 100):
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << (bit % 8)
         (tmp_path / "b.mcap").write_bytes(bytes(damaged))
         try:
-            bag = open_bag(tmp_path / "b.mcap")
+            bag = StoredBag.open(tmp_path / "b.mcap")
             found = [(m.log_ns, m.data) for m in bag.messages()]
         except SignalError as err:
             assert err.remedy
@@ -94,7 +94,7 @@ def test_decompression_bombs_are_refused_with_little_memory(
     bomb = MAGIC + HEADER + chunk(compression, content, declared) * 3 + record(2, b"\0" * 20)
     (tmp_path / "bomb.mcap").write_bytes(bomb + MAGIC)
     with pytest.raises(SignalError, match="Nothing can be read") as err:
-        open_bag(tmp_path / "bomb.mcap")
+        StoredBag.open(tmp_path / "bomb.mcap")
     assert err.value.remedy
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10  # [kB]
 
@@ -105,7 +105,7 @@ def test_a_file_that_unfolds_beyond_all_measure_is_left(tmp_path: Path) -> None:
     bomb = MAGIC + HEADER + chunk("zstd", content, len(filler)) * 20
     (tmp_path / "bomb.mcap").write_bytes(bomb)
     with pytest.raises(SignalError, match="unfold to more than"):
-        open_bag(tmp_path / "bomb.mcap")
+        StoredBag.open(tmp_path / "bomb.mcap")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_damaged_metadata_is_said_and_the_storage_read_all_the_same(
 ) -> None:
     small_bag(tmp_path / "bag_0.mcap", CompressionType.NONE)
     (tmp_path / "metadata.yaml").write_bytes(metadata)
-    bag = open_bag(tmp_path)
+    bag = StoredBag.open(tmp_path)
     assert bag.count == 200
     assert any("metadata.yaml" in sentence for sentence in bag.damage)
 
@@ -172,7 +172,7 @@ def test_big_chunks_lose_at_most_the_last_one_and_the_seconds_are_said(
     for cut in rng.integers(len(data) // 10, int(0.95 * len(data)), 10).tolist():
         file = tmp_path / "cut.mcap"
         file.write_bytes(data[:cut])
-        found = open_bag(file)
+        found = StoredBag.open(file)
         last = T0 + (found.count - 1) * step
         assert found.topics[0].last_ns == last
         assert found.lost_s <= per_chunk + 0.02

@@ -15,13 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import Recording, export_recording
-from sysid_core.signals.bags import (
-    BagWriter,
-    build_typestore,
-    open_bag,
-    read_bag,
-    recover_bag,
-)
+from sysid_core.signals.bags import BagWriter, StoredBag, build_typestore, read_bag
 
 STORE = build_typestore()
 T0 = 1_700_000_000_000_000_000
@@ -118,7 +112,7 @@ def test_twenty_random_cuts_of_each_layout_are_read_to_the_last_whole_message(
         recording = read_bag(cut)
         assert_read(recording, least=int(share * COUNT) - lost)
         assert "last whole message" in recording.notes[0]
-    recover_bag(cut, tmp_path / "whole")
+    BagWriter.recover(cut, tmp_path / "whole")
     assert_read(read_bag(tmp_path / "whole"), least=len(recording.joints))
 
 
@@ -183,7 +177,7 @@ def test_more_samples_than_memory_bears_become_means(
 
 
 def test_counts_are_those_of_the_messages(tmp_path: Path) -> None:
-    assert open_bag(write(tmp_path / "bag", StoragePlugin.MCAP, "MESSAGE")).count == COUNT
+    assert StoredBag.open(write(tmp_path / "bag", StoragePlugin.MCAP, "MESSAGE")).count == COUNT
 
 
 def test_exported_tables_hold_the_numbers(tmp_path: Path) -> None:

@@ -25,12 +25,7 @@ from numpy.testing import assert_array_equal
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import EffortKind
-from sysid_core.signals.bags import (
-    BagWriter,
-    message_decoder,
-    open_bag,
-    read_bag,
-)
+from sysid_core.signals.bags import BagWriter, StoredBag, message_decoder, read_bag
 
 
 def test_joints_are_mapped_by_name_whatever_their_order(tmp_path: Path) -> None:
@@ -63,7 +58,7 @@ def test_a_missing_file_of_a_split_bag_is_said(bag: Path, tmp_path: Path) -> Non
     metadata = yaml.safe_load((bag / "metadata.yaml").read_text())
     metadata["rosbag2_bagfile_information"]["relative_file_paths"].append("run_1.mcap")
     (path / "metadata.yaml").write_text(yaml.safe_dump(metadata))
-    assert "'run_1.mcap' is listed" in open_bag(path).damage[0]
+    assert "'run_1.mcap' is listed" in StoredBag.open(path).damage[0]
 
 
 def test_bad_samples_are_dropped_and_counted(tmp_path: Path) -> None:

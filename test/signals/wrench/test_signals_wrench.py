@@ -17,13 +17,7 @@ from sysid_core.robot import (
     pi_from_mass_com_inertia,
     wrench_regressor,
 )
-from sysid_core.signals.wrench import (
-    SensorCalibration,
-    WrenchSign,
-    compensate,
-    static_regressor,
-    tare_static,
-)
+from sysid_core.signals.wrench import SensorCalibration, WrenchSign, static_regressor, tare_static
 from sysid_core.signals.wrench.mounting import check_mounting
 
 GRAVITY = np.array([0.0, 0.0, -9.81])  # [m/s^2]
@@ -84,7 +78,7 @@ def test_compensation_leaves_the_moving_objects_wrench(rng: np.random.Generator)
     R_WS = six_tilts()
     calibration = tare_static(still(R_WS, tool), in_sensor(R_WS))
     calibration = calibration.with_tool(tool)
-    rest = compensate(A @ (tool + OBJECT) + BIAS, motion, calibration)
+    rest = calibration.compensate(A @ (tool + OBJECT) + BIAS, motion)
     np.testing.assert_allclose(rest, A @ OBJECT, atol=1e-9)
 
 

@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import WrenchStream, read_wrench_table
-from sysid_core.signals.wrench import (
-    require_sound_wrench,
-    saturated_postures,
-    usable_readings,
-    wrench_faults,
-    wrench_hum,
-)
+from sysid_core.signals import WrenchColumns, WrenchStream
+from sysid_core.signals.wrench import saturated_postures, usable_readings, wrench_faults, wrench_hum
+from sysid_core.workflows.taring import require_sound_wrench
 
 RATE = 100.0  # [Hz]
 
@@ -93,7 +88,7 @@ def test_a_constant_column_of_a_table_is_named(tmp_path: Path, rng: np.random.Ge
     pose = rng.normal(size=(len(wrench), 6))
     np.savez(tmp_path / "run.npz", time=np.arange(len(wrench)) / RATE, pose=pose, wrench=wrench)
     with pytest.raises(SignalError, match=r"wrench\.2 are constant"):
-        read_wrench_table(tmp_path / "run.npz")
+        WrenchColumns().read(tmp_path / "run.npz")
 
 
 def test_saturation_is_named_with_and_without_the_range(rng: np.random.Generator) -> None:

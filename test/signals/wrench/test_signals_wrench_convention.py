@@ -10,13 +10,7 @@ import pytest
 import scipy
 
 from sysid_core.robot import FrameMotion, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.signals.wrench import (
-    UNLIKELY,
-    WrenchAxes,
-    WrenchConvention,
-    WrenchSign,
-    accelerations_tell,
-)
+from sysid_core.signals.wrench import UNLIKELY, WrenchAxes, WrenchConvention, WrenchSign
 from sysid_core.signals.wrench.convention import inverted_motion
 
 LOAD = pi_from_mass_com_inertia(1.4, [0.01, -0.02, 0.08], np.diag([4e-3, 3e-3, 2e-3]))
@@ -164,7 +158,7 @@ def test_accelerations_count_only_where_the_forces_bear_them_out(
     w = wrench(truth, rng)
     said = in_base(w, turning) if axes is WrenchAxes.BASE else w
     seen = dataclasses.replace(turning, a=shaken + errors * rng.normal(size=shaken.shape))
-    assert accelerations_tell(said, seen, shifts=(-1, 0, 1)) is tell
+    assert WrenchConvention.accelerations_tell(said, seen, shifts=(-1, 0, 1)) is tell
 
 
 def test_slow_accelerations_count_in_spite_of_fast_errors(rng: np.random.Generator) -> None:
@@ -174,12 +168,12 @@ def test_slow_accelerations_count_in_spite_of_fast_errors(rng: np.random.Generat
     truth = dataclasses.replace(turning, a=turning.a + slow)
     fast = 0.2 * np.diff(rng.normal(size=(301, 3)), axis=0)
     seen = dataclasses.replace(turning, a=truth.a + fast)
-    assert accelerations_tell(wrench(truth, rng), seen)
+    assert WrenchConvention.accelerations_tell(wrench(truth, rng), seen)
 
 
 def test_a_motion_without_accelerations_leaves_them_in(rng: np.random.Generator) -> None:
     still = postures(rng, 0.7, count=300)
-    assert accelerations_tell(wrench(still, rng), still)
+    assert WrenchConvention.accelerations_tell(wrench(still, rng), still)
 
 
 @pytest.mark.parametrize("per_metre", [1.0, 100.0, 1000.0])

@@ -8,12 +8,7 @@ from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_live import weigh_motion
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench import (
-    SensorCalibration,
-    StaticPostures,
-    tare_static,
-    with_dress_pack,
-)
+from sysid_core.signals.wrench import SensorCalibration, StaticPostures, tare_static
 from sysid_core.signals.wrench.dress_pack import DressPack
 
 ROBOT, FRAME = RobotModel.from_urdf("ur10"), "tool0"
@@ -75,7 +70,7 @@ def test_a_learned_pull_is_taken_out_of_the_mass(rng, tmp_path, stiffness):
     pack = cable(rng, stiffness)
     postures = empty_arm(rng, pack)
     plain = plain_tare(postures)
-    with_dress_pack(plain, postures).save(tmp_path / "sensor.yaml")
+    postures.with_dress_pack(plain).save(tmp_path / "sensor.yaml")
     learned = SensorCalibration.load(tmp_path / "sensor.yaml")
     assert learned.dress_pack is not None
     still = np.zeros((1, 6))
@@ -91,7 +86,7 @@ def test_a_learned_pull_is_taken_out_of_the_mass(rng, tmp_path, stiffness):
 
 def test_no_pull_is_learned_where_there_is_none(rng):
     postures = empty_arm(rng, None)
-    found = with_dress_pack(plain_tare(postures), postures)
+    found = postures.with_dress_pack(plain_tare(postures))
     at = found.dress_pack.wrench(postures.R_WS, postures.p_WS)
     assert np.abs(at[:, :3]).max() < 0.1
     assert np.all(np.abs(found.bias - BIAS) < 5 * NOISE)
@@ -101,4 +96,4 @@ def test_no_pull_is_learned_where_there_is_none(rng):
 def test_postures_near_one_place_are_refused(rng):
     postures = empty_arm(rng, None, count=8)
     with pytest.raises(SignalError, match="dress pack"):
-        with_dress_pack(plain_tare(postures), postures)
+        postures.with_dress_pack(plain_tare(postures))

@@ -11,12 +11,8 @@ import pytest
 import scipy
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import (
-    Recording,
-    RotationFormat,
-    WrenchColumns,
-    read_wrench_table,
-)
+from sysid_core.signals import Recording, WrenchColumns
+from sysid_core.signals.wrench_table import RotationFormat
 
 RNG = np.random.default_rng(5)
 TIME = 1000.0 + 0.01 * np.arange(40)
@@ -118,7 +114,7 @@ def test_every_layout_is_read_as_the_same_recording(
 ) -> None:
     (tmp_path / "other").mkdir()
     expected, found = (
-        read_wrench_table(path)[0] for path in (plain(tmp_path), written(tmp_path / "other"))
+        WrenchColumns().read(path)[0] for path in (plain(tmp_path), written(tmp_path / "other"))
     )
     assert isinstance(found, Recording)
     assert found.joints.q == pytest.approx(expected.joints.q, abs=1e-6)
@@ -135,7 +131,7 @@ def test_rows_without_a_stamp_are_left_out(tmp_path: Path) -> None:
         cells = rows[k].split(",")
         rows[k] = ",".join([*cells[:part], "nan", *cells[part + 1 :]])
     path.write_text("\n".join([header, *rows]))
-    found = read_wrench_table(path)[0]
+    found = WrenchColumns().read(path)[0]
     assert len(found.joints.stamps_ns) == 37
     assert np.diff(found.joints.stamps_ns).max() < 25_000_000
 
@@ -154,7 +150,7 @@ def test_stamps_that_are_no_time_of_a_robot_are_refused(
     names = f"{header} fx fy fz tx ty tz x y z qx qy qz qw"
     path = write(tmp_path / "a.csv", names, scale * TIME, WRENCH, QUATERNION)
     with pytest.raises(SignalError, match="apart by the column"):
-        read_wrench_table(path)
+        WrenchColumns().read(path)
 
 
 def test_two_tables_have_one_clock(tmp_path: Path) -> None:
@@ -164,7 +160,7 @@ def test_two_tables_have_one_clock(tmp_path: Path) -> None:
     path = write(
         tmp_path / "run.wrench.csv", "stamp_ns fx fy fz tx ty tz", 1e9 * (TIME + 0.5), WRENCH
     )
-    found = read_wrench_table(tmp_path / "run.csv")[0]
+    found = WrenchColumns().read(tmp_path / "run.csv")[0]
     assert path.exists() and found.wrench is not None
     assert found.wrench.stamps_ns[0] - found.joints.stamps_ns[0] == pytest.approx(5e8, abs=1e3)
 
@@ -191,16 +187,16 @@ def test_units_of_the_wrench_are_converted_from_names_or_settings(
     told = {f"{n} [{u}]": x for n, u, x in zip(names, units, given.T, strict=True)}
     np.savez(tmp_path / "plain.npz", t=TIME, **rest, **plain)
     np.savez(tmp_path / "told.npz", t=TIME, **rest, **told)
-    by_name = read_wrench_table(tmp_path / "told.npz")[0]
-    by_setting = read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=(force, torque)))[0]
+    by_name = WrenchColumns().read(tmp_path / "told.npz")[0]
+    by_setting = WrenchColumns(units=(force, torque)).read(tmp_path / "plain.npz")[0]
     for found in (by_name, by_setting):
         assert found.wrench is not None and not found.units_assumed
         assert found.wrench.wrench == pytest.approx(WRENCH)
-    assert read_wrench_table(tmp_path / "plain.npz")[0].units_assumed
+    assert WrenchColumns().read(tmp_path / "plain.npz")[0].units_assumed
     with pytest.raises(SignalError, match="stone"):
-        read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=("stone", torque)))
+        WrenchColumns(units=("stone", torque)).read(tmp_path / "plain.npz")
     with pytest.raises(SignalError, match="Two units"):
-        read_wrench_table(tmp_path / "plain.npz", WrenchColumns(units=(force,)))
+        WrenchColumns(units=(force,)).read(tmp_path / "plain.npz")
 
 
 @pytest.mark.parametrize("kind", [RotationFormat.RPY, RotationFormat.ROTVEC])
@@ -211,7 +207,7 @@ def test_angles_of_many_turns_are_degrees(kind: RotationFormat, tmp_path: Path) 
     for scale in (1.0, 180.0 / np.pi):
         pose = np.hstack([PLACE, scale * turn])
         np.savez(tmp_path / "a.npz", time=TIME, wrench=WRENCH, pose=pose)
-        found.append(read_wrench_table(tmp_path / "a.npz", columns)[0])
+        found.append(columns.read(tmp_path / "a.npz")[0])
     assert found[1].joints.q == pytest.approx(found[0].joints.q, abs=1e-9)
     assert [any("degrees" in note for note in one.notes) for one in found] == [False, True]
 
@@ -232,10 +228,10 @@ def test_orientations_of_few_digits_are_refused(
     np.savez(tmp_path / "a.npz", time=time, wrench=wrench, pose=pose)
     columns = WrenchColumns(pose=tuple(f"pose.{k}" for k in range(7)), rotation=RotationFormat.XYZW)
     if not is_refused:
-        assert read_wrench_table(tmp_path / "a.npz", columns)[0].joints.q.any()
+        assert columns.read(tmp_path / "a.npz")[0].joints.q.any()
         return
     with pytest.raises(SignalError, match="forces change steadily"):
-        read_wrench_table(tmp_path / "a.npz", columns)
+        columns.read(tmp_path / "a.npz")
 
 
 def test_rests_in_exact_postures_are_no_few_digits(tmp_path: Path) -> None:
@@ -247,4 +243,4 @@ def test_rests_in_exact_postures_are_no_few_digits(tmp_path: Path) -> None:
     pose = np.hstack([np.zeros((len(which), 3)), turn.as_quat()])
     np.savez(tmp_path / "a.npz", time=0.01 * np.arange(3000), wrench=wrench, pose=pose)
     columns = WrenchColumns(pose=tuple(f"pose.{k}" for k in range(7)), rotation=RotationFormat.XYZW)
-    assert len(read_wrench_table(tmp_path / "a.npz", columns)[0].joints.q) == 3000
+    assert len(columns.read(tmp_path / "a.npz")[0].joints.q) == 3000
