@@ -151,7 +151,15 @@ class BaseParameters:
 
 @dataclass(frozen=True, eq=False)
 class NumericalRank:
-    """A floating-point rank. `gap` is the ratio of the last kept to the first dropped value."""
+    """Floating-point rank.
+
+    Attributes:
+        rank: Number of singular values above the tolerance.
+        tolerance: Tolerance relative to the largest singular value [-].
+        gap: Ratio of the last kept to the first dropped singular value [-].
+        singular_values: Singular values of the matrix with scaled columns, in decreasing order, shape
+            (p,).
+    """
 
     rank: int
     tolerance: float
