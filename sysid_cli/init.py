@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+import yaml
 
 from sysid_cli.app import app, console, remark, require_folder, write_new
 from sysid_cli.settings import command
-from sysid_core.errors import SignalError
+from sysid_core.errors import ModelError, SignalError
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
     from sysid_core.signals import TableLayout
 
 _KINDS = ("link_torque", "actuator_torque", "motor_current")
-_DRIVERS = ("ur", "franka", "xarm", "servos")
+_DRIVERS = ("ur", "franka", "xarm", "servos", "simulated")
 OPEN = '"?"'  # what a person has to fill in
 
 
@@ -43,7 +46,8 @@ def init(
     Args:
         recording: Recording to be identified: table (CSV), rosbag2 folder or dataset.
         robot: URDF file, or the name of a robot, such as puma560 or ur5.
-        driver: Driver of a real robot: ur, franka, xarm, or servos for position servos.
+        driver: Driver of the robot: ur, franka, xarm, servos for position servos, or simulated to
+            rehearse without hardware.
         out: Folder for the files.
         force: Overwrite existing files.
     """
@@ -82,7 +86,11 @@ def init(
         text, missing = _column_map(recording, model, effort_kind)
         _write(columns, text, force)
     if driver:
-        _write(bringup, _bringup(driver), force)
+        text = _bringup(driver)
+        if driver == "simulated":
+            text = _simulated(text, robot, model)
+        missing += _unfit(text, model)
+        _write(bringup, text, force)
     for one in missing:
         remark("missing:", one)
     following = {
@@ -134,6 +142,47 @@ def _bringup(driver: str) -> str:
         if (place / name).is_file():
             return (place / name).read_text(encoding="utf-8")
     raise SignalError(f"{name} isn't installed.", remedy="Install robot_sysid with its data files.")
+
+
+def _simulated(text: str, robot: str, model: RobotModel) -> str:
+    """Bringup file of a simulated robot with its description, its arm's joints, and its tool frame."""
+    from sysid_core.planning import MotionLimits, gripper_joints, turning_beside_tool
+
+    held = {*gripper_joints(model), *turning_beside_tool(model)}
+    arm = model.with_locked([name for name in model.joint_names if name in held])
+    frame = MotionLimits.from_model(arm).tcp_frame
+    values = {
+        "joints": list(arm.joint_names),
+        "robot": str(Path(robot).resolve()) if Path(robot).is_file() else robot,
+        "tcp_frame": frame,
+        "sensor_frame": frame,
+    }
+    lines = text.splitlines(keepends=True)
+    keys = [line.strip().partition(":")[0] for line in lines]
+    return "".join(
+        f"  {key}: {json.dumps(values[key])}\n" if key in values else line
+        for key, line in zip(keys, lines, strict=True)
+    )
+
+
+def _unfit(text: str, model: RobotModel) -> list[str]:
+    """Entries of a bringup file that a person must complete: those marked so in a comment, and joints
+    and frames that the robot lacks.
+    """
+    from sysid_core.robot import hold_joints
+
+    marked = re.findall(r"(?m)^ +(\w+): (.*?) +# ((?:set|replace) it.*)$", text)
+    missing = [f"{key} ({value}): {what}." for key, value, what in marked]
+    for name, section in yaml.safe_load(text).items():
+        for key, value in (section or {}).items():
+            try:
+                if key == "joints":
+                    hold_joints(model, joints=value)
+                elif key in ("tcp_frame", "sensor_frame") and value:
+                    model.frame_id(value)
+            except ModelError as err:
+                missing.append(f"{name}.{key}: {err}")
+    return missing
 
 
 def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, list[str]]:

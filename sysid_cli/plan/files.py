@@ -61,11 +61,13 @@ class MotionSettings:
         Raises:
             ModelError: Some joints are neither part of the motion nor locked.
         """
-        from sysid_core.planning import read_motion
-        from sysid_core.robot import hold_joints, load_robot, lock_options
+        from sysid_core.planning import driven_robot, read_motion
+        from sysid_core.robot import load_robot, lock_options
 
-        model = hold_joints(load_robot(self.robot), lock=self.lock)
-        model = model.mounted(self.gravity, self.mount)
+        model = load_robot(self.robot)
+        model = driven_robot(
+            model, self.limits, lock=self.lock, gravity=self.gravity, mount=self.mount
+        )
         motion = read_motion(self.file, model)
         missing = [name for name in model.joint_names if name not in motion.joint_names]
         if missing:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from sysid_core.planning.foreign import read_motion
     from sysid_core.planning.geometry import HeldBox, RobotGeometry
     from sysid_core.planning.limits import MotionLimits
-    from sysid_core.planning.limits_file import limits_text, read_limits
+    from sysid_core.planning.limits_file import driven_robot, limits_text, read_limits
     from sysid_core.planning.motion_check import MotionChecker, check_motion
     from sysid_core.planning.postures import plan_static_postures, plan_through
-    from sysid_core.planning.tool_frame import turning_beside_tool
+    from sysid_core.planning.tool_frame import gripper_joints, turning_beside_tool
     from sysid_core.planning.trajectory import Segment, Trajectory
     from sysid_core.planning.transfer import minimum_jerk, plan_transfer
     from sysid_core.planning.violations import MotionCheck
@@ -33,6 +33,8 @@ __all__ = [
     "Segment",
     "Trajectory",
     "check_motion",
+    "driven_robot",
+    "gripper_joints",
     "limits_text",
     "minimum_jerk",
     "plan_arm_motion",

@@ -16,12 +16,12 @@ section `trajectory_executor`), and the `joint_limits.yaml` of MoveIt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, yaml_text
@@ -33,7 +33,7 @@ from sysid_core.planning.limits import (
     MotionLimits,
 )
 from sysid_core.planning.tool_frame import tool_frame
-from sysid_core.robot import RobotModel
+from sysid_core.robot import RobotModel, hold_joints
 
 SCHEMA = "robot_sysid/limits/1"
 _NO_GROUND = -1000.0  # [m]; a ROS parameter can't be null: the executor's value for no ground
@@ -153,6 +153,9 @@ class ExecutorSection(FileSchema):
     ground_height: Number | None = None
     workspace: tuple[Number, ...] = ()
     self_collision: Flag = True
+    joints: tuple[str, ...] = ()
+    lock: tuple[str, ...] = ()
+    mount: tuple[Number, ...] = ()
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
         """Return the motion limits of an executor that is started with this section.
@@ -181,10 +184,16 @@ class ExecutorSection(FileSchema):
 
 
 class BringupFile(FileSchema):
-    """Bringup file, of which only the limits of the executor are read here."""
+    """Bringup file, of which only the parameters of the executor are read here."""
 
     MORE_KEYS: ClassVar[bool] = True
     trajectory_executor: ExecutorSection
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_common(cls, raw: Any) -> Any:
+        own = {**(raw.get("common") or {}), **(raw["trajectory_executor"] or {})}
+        return {**raw, "trajectory_executor": own}
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
         """Return the motion limits of the executor in the file."""
@@ -269,6 +278,39 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
         return content.motion_limits(model)
     except (ExcitationError, ModelError) as err:
         raise _FILE.refusal(path, err.message, err.remedy) from err
+
+
+def driven_robot(
+    model: RobotModel,
+    limits: Path | None,
+    *,
+    lock: Sequence[str] = (),
+    gravity: str = "",
+    mount: str = "",
+) -> RobotModel:
+    """Return the robot as it is driven: with `joints`, `lock` and `mount` of a bringup file.
+
+    Args:
+        model: Robot as in its description.
+        limits: File with the limits; joints and mounting are read if it is a bringup file.
+        lock: Further joints to lock, `JOINT` or `JOINT=POSITION` [rad or m].
+        gravity: Gravity X,Y,Z in the base frame [m/s^2]; it overrides the mounting in the file.
+        mount: ROLL,PITCH,YAW of the base in the world [rad]; it overrides that in the file.
+
+    Raises:
+        ExcitationError: The file is invalid, or belongs to another robot.
+        ModelError: A joint to lock does not exist.
+    """
+    raw = _FILE.read_yaml(limits) if limits else None
+    section = ExecutorSection()
+    if limits and isinstance(raw, Mapping) and "trajectory_executor" in raw:
+        section = _FILE.validated(raw, BringupFile, limits).trajectory_executor
+        try:
+            hold_joints(model, joints=section.joints, lock=section.lock)
+        except ModelError as err:
+            raise _FILE.refusal(limits, err.message, err.remedy) from err
+    model = hold_joints(model, joints=section.joints, lock=(*section.lock, *lock))
+    return model.mounted(gravity, mount or ("" if gravity else section.mount))
 
 
 def limits_text(

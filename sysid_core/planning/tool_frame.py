@@ -14,6 +14,7 @@ from sysid_core.robot import RobotModel
 MOVES = 1e-6  # [m/rad], a smaller Jacobian is none
 _ARM, _FINGER = 4, 8  # joints in a row: of an arm at least, of a finger at most
 _FINGERS = "finger", "knuckle"  # in the names of links that are fixed to the hand
+_GRIPPER = (*_FINGERS, "gripper")  # in the names of joints
 
 
 def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
@@ -110,6 +111,11 @@ def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
         return f"{text}."
     shown = ", ".join(others) if len(others) <= 8 else f"{len(others)} joints"
     return f"{text}; the speed of the bodies moved only by {shown} is not limited."
+
+
+def gripper_joints(model: RobotModel) -> tuple[str, ...]:
+    """Return the joints of a gripper, by their names; no motion of the arm excites them."""
+    return tuple(n for n in model.joint_names if any(word in n.lower() for word in _GRIPPER))
 
 
 def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from sysid_core.files import FileKind
 from sysid_core.planning import (
     MotionChecker,
     Trajectory,
+    driven_robot,
     plan_servo_motion,
     plan_static_postures,
     plan_through,
@@ -32,7 +33,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    hold_joints,
     load_robot,
     wrench_regressor,
 )
@@ -89,8 +89,9 @@ def plan(
         if isinstance(settings, LoopsPlanSettings)
         else load_robot(robot)
     )
-    model = hold_joints(model, lock=common.lock)
-    model = model.mounted(common.gravity, common.mount)
+    model = driven_robot(
+        model, common.limits, lock=common.lock, gravity=common.gravity, mount=common.mount
+    )
     say = progress or (lambda share, text: None)
     limits = limits_of(common, model)
     if isinstance(settings, ServoPlanSettings):  # torques of servos are neither known nor measured

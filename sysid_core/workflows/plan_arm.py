@@ -15,6 +15,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.planning import (
     ArmPlan,
     Trajectory,
+    gripper_joints,
     plan_arm_motion,
     plan_validation_motion,
     turning_beside_tool,
@@ -28,7 +29,6 @@ from sysid_core.workflows.arm_data import load_recording
 from sysid_core.workflows.plan_settings import ArmPlanSettings
 from sysid_core.workflows.planned import Planned, Planning
 
-HELD_STILL = "finger", "gripper", "knuckle"
 RATE_HZ = 50.0  # of a trajectory's samples whose information is counted
 MOVING = 0.01  # [rad/s or m/s], slower is standing still
 
@@ -101,12 +101,10 @@ def _refuse_fingers(model: RobotModel) -> None:
     Raises:
         ExcitationError: The robot has joints of a gripper, or wheels; the message lists them.
     """
-    fingers = [
-        name for name in model.joint_names if any(word in name.lower() for word in HELD_STILL)
-    ]
+    fingers = gripper_joints(model)
     if fingers:
         raise ExcitationError(
-            f"The joints {fingers} of '{model.name}' are a gripper's: they have no room to move.",
+            f"The joints {list(fingers)} of '{model.name}' are a gripper's: they have no room to move.",
             remedy=f"Lock them: {lock_options(fingers)}.",
         )
     wheels = turning_beside_tool(model)

@@ -10,7 +10,7 @@ from pydantic import Field, create_model
 
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, FileSchema, Name, unknown_key
-from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
+from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph, in_simulated_time
 from sysid_nodes.lifecycle import check, class_of
 
 
@@ -40,7 +40,7 @@ CONTROLLER = "computed_torque_controller"
 ALWAYS = ("trajectory_executor", "data_logger", "estimator")  # the others where they have a section
 SCHEMAS = {
     node: class_of(node, "Config")
-    for node in (*ALWAYS, "payload_bridge", CONTROLLER, "runner", "explorer")
+    for node in (*ALWAYS, "payload_bridge", CONTROLLER, "runner", "explorer", "simulated_robot")
 }
 
 
@@ -50,9 +50,10 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
 
     The file has `topics` (topic names of the robot), `common` (parameters of every node, such as
     `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
-    `computed_torque_controller`, `runner` and `explorer` are started only if they have a section. A
-    ROS parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of
-    the nodes.
+    `computed_torque_controller`, `runner`, `explorer` and `simulated_robot` are started only if they
+    have a section; beside a `simulated_robot`, all nodes use its clock, which waits for them. A ROS
+    parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of the
+    nodes.
 
     Args:
         path: The YAML file, or the name of a file that this package provides.
@@ -78,7 +79,8 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
             raise _FILE.refusal(path, f"`{node}`: {err.message}", err.remedy) from err
         _keep_apart(values[node], schema, namespace)
     started = {node: x for node, x in values.items() if node in ALWAYS or node in given}
-    return bringup_graph(started, namespace=namespace, **file.topics)
+    specs = bringup_graph(started, namespace=namespace, **file.topics)
+    return in_simulated_time(specs) if "simulated_robot" in started else specs
 
 
 def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:

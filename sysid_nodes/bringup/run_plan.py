@@ -146,6 +146,7 @@ def run_plan(
         _startable(config, namespace),
         out,
         file,
+        trajectory,
         calibration,
     )
     if not weighing and method != "servos":
@@ -242,7 +243,11 @@ def _question(trajectory: Trajectory, slow: float) -> str:
 
 
 def _for_this_run(
-    specs: tuple[NodeSpec, ...], out: Path, file: Path, calibration: Path | None
+    specs: tuple[NodeSpec, ...],
+    out: Path,
+    file: Path,
+    trajectory: Trajectory,
+    calibration: Path | None,
 ) -> tuple[NodeSpec, ...]:
     """Copy of the nodes that write all files to the folder of this run, and may play only its plan."""
     kept = {} if calibration is None else {"calibration": str(calibration.resolve())}
@@ -251,6 +256,8 @@ def _for_this_run(
         "estimator": {"directory": str(out), "recordings": str(out), **kept},
         "trajectory_executor": {"trajectories": (str(file.parent),)},
     }
+    if "start" not in _parameters(specs, "simulated_robot"):  # a simulated robot waits at the start
+        folders["simulated_robot"] = {"start": tuple(trajectory.q[0].tolist())}
     return tuple(
         replace(spec, parameters={**spec.parameters, **folders.get(spec.executable, {})})
         for spec in specs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.robot import RobotModel
+from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.simulation import ClosedChainPlant, MujocoPlant, PositionPlant, SensorNoise
 from sysid_nodes.lifecycle import CommonConfig, parameter
@@ -112,14 +112,16 @@ class SimulatedRobotConfig(CommonConfig):
 
 
 def described_robot(config: SimulatedRobotConfig) -> RobotModel:
-    """Return the robot whose description is published; with position servos, the robot of the servo
-    file.
+    """Return the robot that is simulated, without its locked joints; with position servos, the robot
+    of the servo file.
     """
-    if not config.servos:
-        return RobotModel.from_urdf(config.robot)
-    from sysid_core.servos import load_servos
+    if config.servos:
+        from sysid_core.servos import load_servos
 
-    return load_servos(config.servos).robot
+        model = load_servos(config.servos).robot
+    else:
+        model = hold_joints(load_robot(config.robot), joints=config.joints, lock=config.lock)
+    return model.mounted(mount=config.mount)
 
 
 def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:

@@ -42,7 +42,7 @@ class SimulatedRobotNode(ManagedNode):
     def configure(self) -> None:
         """Build the simulation and create the topics."""
         c: SimulatedRobotConfig = self.config
-        model = described_robot(c).mounted(mount=c.mount)
+        model = described_robot(c)
         n = model.nv
         for name, size in (("payload", 10), ("start", n), ("wrench_bias", 6)):
             if len(getattr(c, name)) not in (0, size):

@@ -34,7 +34,8 @@ def follow_action() -> Any:
     except ImportError as err:
         raise SysIdError(
             "command_mode follow_joint_trajectory needs control_msgs.",
-            remedy="sudo apt install ros-$ROS_DISTRO-control-msgs, or command_mode joint_trajectory.",
+            remedy="sudo apt install ros-$ROS_DISTRO-control-msgs. Without a robot: sysid init --driver"
+            " simulated --robot ROBOT.",
         ) from err
 
 

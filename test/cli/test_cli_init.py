@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_core.errors import SignalError
+from sysid_core.errors import ExcitationError, SignalError
 from sysid_core.signals import ColumnMap, TableLayout, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,3 +177,43 @@ def test_servos_without_a_recording_get_the_bringup_file(tmp_path: Path) -> None
     assert done.exit_code == 0 and "sysid plan servos so101" in done.output
     shipped = (ROOT / "config/bringup_servos.yaml").read_text()
     assert (tmp_path / "bringup.yaml").read_text() == shipped
+
+
+def bringup(tmp_path: Path, driver: str, robot: str) -> tuple[str, Path]:
+    call = ["init", "--driver", driver, "--robot", robot, "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, call)
+    assert done.exit_code == 0, done.output
+    return done.output, tmp_path / "bringup.yaml"
+
+
+def test_placeholders_and_names_that_the_robot_lacks_are_missing_entries(tmp_path: Path) -> None:
+    said, _ = bringup(tmp_path / "ur", "ur", "ur5")
+    assert "missing: shape (box 0.1 0.1 0.1): replace it" in said and said.count("missing") == 1
+    said, _ = bringup(tmp_path / "franka", "franka", "panda")
+    assert "missing: common.joints: '*fr3_joint[1-7]' fits no joint of 'panda'" in said
+    assert "missing: trajectory_executor.tcp_frame: The robot 'panda' has no frame" in said
+
+
+def test_a_simulated_robot_is_the_given_arm_without_its_fingers(tmp_path: Path) -> None:
+    from sysid_core.planning import driven_robot, read_limits
+    from sysid_core.robot import load_robot
+
+    said, file = bringup(tmp_path, "simulated", "panda")
+    assert "missing" not in said
+    written = yaml.safe_load(file.read_text())
+    panda = load_robot("panda")
+    arm = driven_robot(panda, file, lock=["panda_finger_joint1=0.01"])
+    assert arm.joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
+    assert read_limits(file, arm).tcp_frame == written["estimator"]["sensor_frame"]
+    (tmp_path / "mounted.yaml").write_text(
+        "common: {mount: [0, 1.5708, 0]}\ntrajectory_executor: {}\n"
+    )
+    assert driven_robot(panda, tmp_path / "mounted.yaml").gravity[0] == pytest.approx(
+        9.81, abs=1e-3
+    )
+    told = driven_robot(panda, tmp_path / "mounted.yaml", gravity="0,0,-9.81")
+    assert told.gravity == pytest.approx([0, 0, -9.81])
+    with pytest.raises(
+        ExcitationError, match=r"bringup.yaml.*'panda_joint1' fits no joint of 'ur5'"
+    ):
+        driven_robot(load_robot("ur5"), file)

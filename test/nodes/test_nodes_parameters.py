@@ -28,7 +28,11 @@ from sysid_nodes.estimator.config import EstimatorConfig
 from sysid_nodes.lifecycle import CommonConfig, ParameterError, check
 from sysid_nodes.lifecycle.parameters import descriptor_of
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
-from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant
+from sysid_nodes.simulated_robot.config import (
+    SimulatedRobotConfig,
+    build_plant,
+    described_robot,
+)
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.node import TrajectoryExecutorNode
 from sysid_nodes.trajectory_executor.safety_inputs import SafetyInput
@@ -129,6 +133,19 @@ def test_a_mounted_robot_feels_gravity_along_another_axis_in_nodes_and_simulatio
     assert plant.mj_model.opt.gravity == pytest.approx(sideways.gravity)
     with pytest.raises(SysIdError, match="three angles"):
         model.mounted(mount=(0.0, 1.0))
+
+
+def test_a_simulated_robot_holds_what_the_bringup_file_holds(tmp_path: Path) -> None:
+    file = tmp_path / "bringup.yaml"
+    file.write_text(
+        "common: {joints: ['*_joint[1-7]'], lock: [panda_finger*]}\nsimulated_robot: {robot: panda}\n"
+    )
+    specs = {spec.name: spec.parameters for spec in read_config(file)}
+    assert specs["simulated_robot"]["clock"] and specs["data_logger"]["use_sim_time"]
+    model = described_robot(SimulatedRobotConfig(**specs["simulated_robot"]))
+    assert model.nv == 7 and "panda_finger_joint1" in model.urdf_xml
+    held = build_plant(SimulatedRobotConfig(sensor_frame=""), model, np.random.default_rng(0))
+    assert held.mj_model.nv == 7
 
 
 def test_allowed_values_of_safety_inputs_are_read_strictly() -> None:
