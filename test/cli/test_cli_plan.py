@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 
 import numpy as np
 import pytest
@@ -121,6 +122,12 @@ def test_motions_of_a_closed_chain_are_planned_checked_and_written(tmp_path):
     trajectory = Trajectory.load(tmp_path / "trajectory.npz")
     trajectory.belongs_to(load_closed_chain("own-leg").model)
     assert len(trajectory.joint_names) == 15
+    page = (tmp_path / "report.html").read_text()
+    charts = map(json.loads, re.findall(r'<script type="application/json">(.*?)</script>', page))
+    (efforts,) = (
+        c for c in charts if c["layout"].get("panels", [{}])[0]["title"] == "torque / limit"
+    )
+    assert {t["name"] for t in efforts["data"] if t["panel"] == 0} == set(plan["actuated"])
     with pytest.raises(ExcitationError, match="not safe"):
         run("loops", "own-leg", "--out", tmp_path, "--duration", 4, "--ground", 1)
 
