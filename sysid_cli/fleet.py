@@ -90,6 +90,11 @@ def watch(
 
     require_folder(out)
     known, rows = load_registry(registry), Rows(out / "rows")
+    console.print(
+        f"watching {folder} every {every:g} s; {len(rows.done())} recordings known",
+        highlight=False,
+        soft_wrap=True,
+    )
     with Engine(workers, cluster, memory) as engine:
         for state in watch_fleet(folder, known, rows, engine, every=every, looks=looks):
             console.print(f"{state.done} new recordings, {state.failed} gave no estimate")

@@ -52,6 +52,7 @@ def identifiability(
     from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.report import identifiability_report, save_and_list
     from sysid_core.robot import load_robot
+    from sysid_core.robot.loops import reference_loops
 
     if sum((no_gravity, gravity is not None, bool(mount))) > 1:
         raise IdentifiabilityError(
@@ -67,6 +68,13 @@ def identifiability(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
     )
     model = model.mounted(mount=mount)
+    if robot in reference_loops():
+        remark(
+            "warning:",
+            f"The loops of '{robot}' are ignored: this is its open chain. The parameters of the closed"
+            f" chain: sysid loops check {robot}.",
+            to=errors,
+        )
     found = _rotors(robot, model, rotors)
     answer = structural_identifiability(model, static=static, rotors=found, mimic=mimic)
     weightless = None

@@ -110,7 +110,7 @@ def run(
         out: New folder for bag, results and logs.
         namespace: Namespace of all nodes.
         slow: Speed of a first, slow execution, relative to the planned speed; 0: no slow execution.
-        method: Estimation method for plans of a whole arm, as in `sysid identify`.
+        method: Estimation method for plans of a whole arm, as in `sysid identify`; none: only record.
         calibration: Stored calibration of the sensor, for plans without a tare.
         until: Stop the motion smoothly as soon as this quantity of the payload is accurate enough:
             'mass', 'com' or 'inertia'.

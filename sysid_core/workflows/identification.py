@@ -27,6 +27,7 @@ from sysid_core.report import (
     save_and_list,
     sequential_report,
 )
+from sysid_core.robot.loops import loops_urdf
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows.arm_data import ArmData, require_unseen
@@ -248,6 +249,8 @@ def identify(settings: IdentifySettings, progress: Progress = silent) -> Identif
         SysIdError: A file cannot be read, a recording does not belong to the robot, or settings are
             contradictory.
     """
+    if not settings.robot:
+        settings = replace(settings, robot=str(loops_urdf(settings.loops)))
     data = ArmData.read(settings, progress)
     inputs = inputs_of(settings)
     return identify_data(data, settings.fit, progress, inputs=inputs, force=settings.force)

@@ -47,13 +47,27 @@ class SequentialSettings:
     unexcited: str = "refuse"
 
 
+def _require_robot(robot: str, loops: str) -> None:
+    """Raise an error if no option names the robot.
+
+    Raises:
+        EstimationError: There is neither a robot nor a loops file, which names its URDF.
+    """
+    if not robot and loops in ("", "mimic"):
+        raise EstimationError(
+            "The robot is not given.",
+            remedy="Give --robot URDF, or --loops with a loops file that names the URDF.",
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class IdentifySettings:
     """Settings of an identification from files.
 
     Attributes:
         recordings: Tables (CSV) or rosbag2 bags.
-        robot: URDF file, or a robot of example-robot-data.
+        robot: URDF file, or a robot of example-robot-data; default with `loops`: the URDF in the
+            loops file.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         load: Recordings with a load of known mass, which determines the drive gains.
@@ -71,7 +85,7 @@ class IdentifySettings:
     """
 
     recordings: tuple[Path, ...]
-    robot: str
+    robot: str = ""
     columns: Path | None = None
     lock: tuple[str, ...] = ()
     load: LoadSettings = field(default_factory=LoadSettings)
@@ -85,6 +99,7 @@ class IdentifySettings:
     effort_kind: str = ""
 
     def __post_init__(self) -> None:
+        _require_robot(self.robot, self.loops)
         if not self.loops and self.fit.method != "sequential":
             return
         alone = "--loops" if self.loops else "--method sequential"
@@ -106,18 +121,22 @@ class ValidateSettings:
     Attributes:
         identified: Result folder of `sysid identify`.
         recordings: Tables (CSV) or rosbag2 bags.
-        robot: URDF that was used for the identification.
-        columns: Column map (YAML): columns, units, effort kind, drive gains.
+        robot: URDF that was used for the identification; default with `loops`: that in the loops file.
+        columns: Column map (YAML): columns, units, effort kind, drive gains; default: the column map
+            with which the robot was identified.
         loops: Loops file with which the robot was identified, if any.
         effort_kind: Kind of the efforts, if the bag does not declare it.
     """
 
     identified: Path
     recordings: tuple[Path, ...]
-    robot: str
+    robot: str = ""
     columns: Path | None = None
     loops: str = ""
     effort_kind: str = ""
+
+    def __post_init__(self) -> None:
+        _require_robot(self.robot, self.loops)
 
 
 @dataclass(frozen=True, kw_only=True)

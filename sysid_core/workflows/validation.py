@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from sysid_core.report import (
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions
-from sysid_core.workflows.arm_data import chain_of, load_recording, require_unseen
+from sysid_core.workflows.arm_data import chain_of, is_bag, load_recording, require_unseen
 from sysid_core.workflows.identification import IdentifiedArm
 from sysid_core.workflows.inputs import RESULT, inputs_of
 from sysid_core.workflows.settings import ValidateSettings
@@ -88,12 +88,14 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
 
     Raises:
         SysIdError: The folder contains no identification, or was fitted to one of the recordings.
-            An unusable recording only makes the verdict fail.
+            An unusable recording only makes the verdict fail; a table without a column map is
+            refused.
     """
     progress(Step.READING)
     robot, loops = settings.robot, settings.loops
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
     found = Identification.load(settings.identified, model)
+    settings = replace(settings, columns=settings.columns or _stored_columns(settings.identified))
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     progress(Step.PREDICTING)
     runs: list[Recording] = []
@@ -109,6 +111,8 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
         try:
             runs.append(load_recording(path, columns, settings.effort_kind, model))
         except SysIdError as err:
+            if columns is None and path.exists() and not is_bag(path):
+                raise  # a missing option, which says nothing about the model
             refuse(path, err)
     require_unseen(runs, _result(settings.identified).get("fitted_samples") or {})
     for run in runs:
@@ -149,6 +153,13 @@ def _fitted_share(identified: Path) -> float | None:
     """Share of the variance that the model left unexplained in the fitted runs, if it is known."""
     share = _result(identified).get("unexplained")
     return float(share) if isinstance(share, int | float) else None
+
+
+def _stored_columns(identified: Path) -> Path | None:
+    """Column map with the estimated gains of a result, or else the one of its recordings."""
+    options = (_result(identified).get("inputs") or {}).get("options") or {}
+    paths = (identified / "columns.yaml", (options.get("columns") or {}).get("path"))
+    return next((Path(path) for path in paths if path and Path(path).is_file()), None)
 
 
 def _result(identified: Path) -> Mapping[str, Any]:

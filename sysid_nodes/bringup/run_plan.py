@@ -29,7 +29,7 @@ from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.bringup.processes import live, running
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import ns_from_stamp
-from sysid_nodes.runner import PATIENCE_S, run_experiment
+from sysid_nodes.runner import ONLY_RECORD, PATIENCE_S, run_experiment
 from sysid_nodes.trajectory_executor import CommandMode, follow_action
 
 _INERTIA = {PayloadEstimate.INERTIA_KNOWN}
@@ -125,7 +125,8 @@ def run_plan(
         namespace: Namespace of the nodes.
         slow: Speed of the first, slow execution, relative to the planned speed; 0: no slow
             execution.
-        method: Estimator of `~/identify`, for plans that are not payload motions.
+        method: Estimator of `~/identify`, for plans that are not payload motions; "none": only
+            record.
         calibration: Calibration file of the sensor; None: the file named in the bringup file, or
             else the tare postures of the plan.
         until: Stop as soon as "mass", "com" or "inertia" is accurate enough; "": execute the whole
@@ -141,7 +142,7 @@ def run_plan(
     file = Path(os.path.realpath(plan / "trajectory.npz" if plan.is_dir() else plan))
     trajectory = Trajectory.load(file)
     out.mkdir(parents=True, exist_ok=True)
-    weighing = any(segment.label == _OSCILLATION for segment in trajectory.segments)
+    weighing = method != ONLY_RECORD and any(s.label == _OSCILLATION for s in trajectory.segments)
     specs = _for_this_run(
         _startable(config, namespace),
         out,
@@ -149,7 +150,7 @@ def run_plan(
         trajectory,
         calibration,
     )
-    if not weighing and method != "servos":
+    if not weighing and method not in ("servos", ONLY_RECORD):
         require_usable_efforts(specs)
     with live(specs, out, namespace, console) as (_, client):
         client.follow(PayloadEstimate, _RUNNING)
@@ -166,7 +167,8 @@ def run_plan(
         console.print("Nothing was moved.")
         return 1
     what = "Saved" if weighing else "Report"
-    console.print(f"{done} {what}: {done.saved}", highlight=False, soft_wrap=True)
+    saved = f" {what}: {done.saved}" if done.saved else ""
+    console.print(f"{done}{saved}", highlight=False, soft_wrap=True)
     if weighing:
         console.print(weighed_again(specs, graph.bag, out / "weighed"), soft_wrap=True)
     return 0
@@ -196,8 +198,8 @@ def require_usable_efforts(specs: Sequence[NodeSpec]) -> None:
         raise SysIdError(
             "The efforts are motor currents, and the gains of the drives are unknown.",
             remedy="Set columns of estimator in the bringup file to a column map with drives.gain."
-            " To estimate the gains, record with and without a known load, then use `sysid"
-            " identify … --loaded RECORDING --load-mass KG --load-frame FRAME`.",
+            " To estimate the gains, record with and without a known load (`sysid run … --method"
+            " none`), then use `sysid identify … --loaded RECORDING --load-mass KG --load-frame FRAME`.",
         )
 
 

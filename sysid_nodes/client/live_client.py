@@ -120,17 +120,15 @@ class LiveClient(NodeClient):
             TextColumn("{task.percentage:3.0f} %"),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=console) as progress:
+        with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task("checking", total=1.0)
 
             def show(feedback: Any) -> None:
                 progress.update(task, description=describe(feedback), completed=feedback.progress)
 
-            result = self.execute(
+            return self.execute(
                 str(file), show, timeout_s=timeout_s, speed_scale=speed_scale, enough=enough
             )
-            progress.update(task, description="done", completed=1.0)
-        return result
 
 
 def _in_full(file: str) -> str:

@@ -20,8 +20,15 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle import qos, take_back
 from sysid_nodes.runner import Settled
 
-_SEE = "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
+_LATE = "stale state", "stale wrench", "clock jump"  # in the words of `sysid_core.execution`
+_SEE = "See the diagnostics of the node (`sysid watch`) and its log."
+_OVERLOADED = " On one machine, this means that it is overloaded: end other work and repeat."
 _LAST_S = 5.0  # for a goal to end after an interruption
+
+
+def advice_on(message: str) -> str:
+    """Return the advice for the message of an action that did not succeed."""
+    return _SEE + (_OVERLOADED if any(words in message for words in _LATE) else "")
 
 
 class LiveError(SysIdError):
@@ -203,5 +210,6 @@ class NodeClient:
         if ended_early and answer.status == GoalStatus.STATUS_CANCELED:
             return answer.result
         if answer.status != GoalStatus.STATUS_SUCCEEDED or not answer.result.success:
-            raise LiveError(f"{name} did not succeed: {answer.result.message}", remedy=_SEE)
+            said = answer.result.message
+            raise LiveError(f"{name} did not succeed: {said}", remedy=advice_on(said))
         return answer.result

@@ -57,7 +57,7 @@ class RunAction(RemoteAction):
         )
         assert done is not None  # nobody is asked: the token was somebody's word
         return RunPlan.Result(
-            success=done.payload is not None or done.identified.success,
+            success=done.identified is None or done.identified.success,
             message=str(done),
             recording=self._recording,
             result=done.saved,

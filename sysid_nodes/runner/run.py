@@ -18,6 +18,7 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import ns_from_stamp
 
 SETTLED_S = 2.0  # a constant payload estimate for so long is final; a running one changes at 10 Hz
+ONLY_RECORD = "none"  # method
 PATIENCE_S = 60.0  # for a new sample or a constant payload after the motion, on a busy machine
 
 
@@ -56,9 +57,9 @@ class ExperimentResult:
     """Result of an experiment.
 
     Attributes:
-        payload: Estimated payload; None if the robot was identified.
-        identified: Result of the action `~/identify`; None if a payload was weighed.
-        saved: Path of the payload estimate or of the report.
+        payload: Estimated payload; None if there is none.
+        identified: Result of the action `~/identify`; None if the robot was not identified.
+        saved: Path of the payload estimate or of the report; "" if the motion was only recorded.
     """
 
     payload: PayloadEstimate | None = None
@@ -68,7 +69,11 @@ class ExperimentResult:
     def __str__(self) -> str:
         """Result in one or two sentences."""
         if self.payload is None:
-            return str(self.identified.message)
+            return (
+                "Nothing was estimated."
+                if self.identified is None
+                else str(self.identified.message)
+            )
         found = self.payload
         mass = f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd)"
         return f"{mass} in frame '{found.header.frame_id}'. {found.advice}"
@@ -88,7 +93,8 @@ async def run_experiment(
     Args:
         graph: Interface to the nodes.
         slow: Speed of a first pass as a fraction of the planned speed, below 1; 0: no first pass.
-        method: "payload" to weigh the load on the sensor; otherwise the estimator of the robot.
+        method: "payload" to weigh the load on the sensor; "none" only to record; otherwise the
+            estimator of the robot.
         confirmed: Function that asks a person before anything moves.
         settled_s: Time for which a payload must be constant to be final [s].
 
@@ -111,6 +117,8 @@ async def run_experiment(
         await graph.play("playing", 1.0)
     finally:
         await graph.stop_recording()
+    if method == ONLY_RECORD:
+        return ExperimentResult()
     if method != "payload":
         found = await graph.identify(recording, method)
         return ExperimentResult(identified=found, saved=found.report)

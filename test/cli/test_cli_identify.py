@@ -87,12 +87,32 @@ def test_a_physical_model_is_written_back_and_validated(files, tmp_path, clicks)
     assert again.exit_code == 0, again.output
     judged = json.loads(again.stdout)
     assert judged["verdict"]["outcome"] == "pass"
+    at = arguments.index("--columns")
+    stored = CliRunner().invoke(
+        app, [*arguments[:at], *arguments[at + 2 :]]
+    )  # with those of the fit
+    assert json.loads(stored.stdout)["runs"] == judged["runs"], stored.output
     export = found["exports"][0]  # a URDF has no field for the drives' inertia of this arm
     assert (export["warning"], export["rise"] > 2.0) == (True, True)
     assert max(export["lost_terms"], key=export["lost_terms"].get) == "inertia"
     assert all("identified.urdf" in reason for reason in found["verdict"]["warnings"])
     assert judged["runs"][0]["relative_error"] < 0.05
     clicks(tmp_path / "v" / "validation.html")
+
+
+def test_a_table_without_any_column_map_is_a_usage_error(files, tmp_path):
+    run(files, "--out", str(tmp_path))
+    found = json.loads((tmp_path / "result.json").read_text())
+    del found["inputs"]["options"]["columns"]
+    (tmp_path / "result.json").write_text(json.dumps(found))
+    call = [
+        "validate",
+        str(tmp_path),
+        str(files / "test.csv"),
+        "--robot",
+        str(files / "robot.urdf"),
+    ]
+    assert isinstance(CliRunner().invoke(app, call).exception, SignalError)
 
 
 @pytest.mark.parametrize(

@@ -94,11 +94,17 @@ def with_tarsus_encoder(folder: Path, **changes: object) -> Path:
     return folder / "loops.yaml"
 
 
-def identify_bag(bag: Path, loops: Path | str, out: Path, *more: str):
+def identify_bag(
+    bag: Path,
+    loops: Path | str,
+    out: Path,
+    *more: str,
+    robot: tuple[str, ...] = ("--robot", "own-leg"),
+):
     return runner.invoke(
         app,
         [
-            "identify", str(bag), "--loops", str(loops), "--robot", "own-leg",
+            "identify", str(bag), "--loops", str(loops), *robot,
             "--method", "irls", "--friction", "usual", "--motion-cutoff-hz", "12",
             "--fix", "inertials", "--out", str(out), "--json", "-", *more,
         ],
@@ -111,7 +117,21 @@ def identified(leg_run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tarsus")
     bag = write_bag(folder / "bag", leg_run, effort_kind="actuator_torque")
     loops = with_tarsus_encoder(folder)
-    return bag, loops, folder / "out", identify_bag(bag, loops, folder / "out")
+    return bag, loops, folder / "out", identify_bag(bag, loops, folder / "out", robot=())
+
+
+def test_the_robot_of_a_loops_file_is_the_urdf_that_it_names(identified):
+    _, _, folder, done = identified
+    assert done.exit_code == 0, done.output
+    inputs = json.loads((folder / "result.json").read_text())["inputs"]
+    assert inputs["robot"].endswith("own_leg.urdf")
+    assert [file["role"] for file in inputs["files"]].count("robot") == 1
+    alone = runner.invoke(app, ["identify", str(folder / "result.json"), "--out", str(folder)])
+    assert alone.exit_code and "--robot" in str(alone.exception) + alone.output
+    assert (
+        "loops of 'own-leg' are ignored"
+        in runner.invoke(app, ["identifiability", "own-leg"]).output
+    )
 
 
 def test_an_identified_leg_is_exported_with_its_loops(identified, tmp_path):

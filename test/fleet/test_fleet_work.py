@@ -148,6 +148,7 @@ def test_watching_takes_what_is_new_and_no_longer_grows(fleet: Path, tmp_path: P
     out = ["--registry", fleet / "fleet.yaml", "--out", tmp_path / "out", "--every", 0.1]
     _, said = call("fleet", "watch", tmp_path / "nights", *out, "--looks", 1)
     assert "new recordings" not in said  # seen once: they may still grow
+    assert "every 0.1 s; 0 recordings known" in said
     _, said = call("fleet", "watch", tmp_path / "nights", *out, "--looks", 3)
     assert said.count("3 new recordings, 0 gave no estimate") == 1
     assert (tmp_path / "out" / "fleet.html").exists()

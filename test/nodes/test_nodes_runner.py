@@ -18,9 +18,12 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
+from sysid_core.execution import FaultCode
+from sysid_core.execution.faults import TEXTS
 from sysid_core.workflows import WeighSettings
 from sysid_nodes.bringup import NodeSpec, bring_up
 from sysid_nodes.bringup.run_plan import require_usable_efforts, weighed_again
+from sysid_nodes.client.node_client import advice_on
 from sysid_nodes.runner.action import RunAction
 from sysid_nodes.runner.config import RunnerConfig
 from sysid_nodes.trajectory_executor.arming import Arming
@@ -47,7 +50,7 @@ def test_efforts_that_identify_no_arm_are_refused_before_it_moves(tmp_path: Path
     map_file = tmp_path / "columns.yaml"
     head = "schema: robot_sysid/columns/1\njoints: [a]\neffort: {kind: motor_current}\n"
     require_usable_efforts(nodes("link_torque"))
-    with pytest.raises(SysIdError, match="gains of the drives are unknown"):
+    with pytest.raises(SysIdError, match=r"gains of the drives are unknown.*--method none"):
         require_usable_efforts(nodes("motor_current"))
     map_file.write_text(head + "drives: {gain: unknown}\n")
     with pytest.raises(SysIdError, match="gains of the drives are unknown"):
@@ -138,6 +141,19 @@ def run(graph: Graph, **goal: Any) -> tuple[RunPlan.Result, list[str]]:
         return asyncio.run(action._run(handle)), steps
     except SysIdError as err:
         return action._failed(err), steps
+
+
+def test_a_run_may_only_record() -> None:
+    graph = Graph()
+    result, _ = run(graph, slow=0.0, method="none")
+    assert result.success and result.recording == "bags/run" and result.result == ""
+    assert graph.asked[-1] == "StopRecording_Request"
+
+
+def test_only_late_data_are_blamed_on_an_overloaded_computer() -> None:
+    late = {FaultCode.CLOCK_JUMP, FaultCode.STATE_BACKWARDS, FaultCode.STATE_FUTURE}
+    late |= {FaultCode.STATE_STALE, FaultCode.WRENCH_STALE}
+    assert {code for code, text in TEXTS.items() if "overloaded" in advice_on(text)} == late
 
 
 def test_a_run_checks_plays_slowly_then_records_the_full_motion_and_identifies() -> None:

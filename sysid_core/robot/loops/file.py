@@ -233,25 +233,42 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
                 remedy="Give the URDF (--robot).",
             )
         return chain_of_mimic_joints(RobotModel.from_urdf(urdf))
-    path = _reference_loops().get(str(loops), Path(loops))
-    if not path.exists():
-        examples = ", ".join(_reference_loops())
-        raise _FILE.refusal(path, "there is none", f"{_FILE.remedy} Or give one of: {examples}.")
-    file = _FILE.read_schema(path, LoopsFile)
-    if urdf is None and not file.urdf:
-        raise _FILE.refusal(
-            path, "`urdf` is missing", "Name the URDF in the file, or give it as an option."
-        )
+    path, file = _read(loops)
     if urdf is None:
-        source: str | Path = path.parent / file.urdf
+        source: str | Path = loops_urdf(loops)
     else:
-        loops_beside = _reference_loops().get(str(urdf))
+        loops_beside = reference_loops().get(str(urdf))
         source = loops_beside.with_suffix(".urdf") if loops_beside else urdf
     model = _load_model(urdf_text(source), file)
     try:
         return _closed_chain(file, model)
     except ModelError as err:
         raise _FILE.refusal(path, err.message, err.remedy) from err
+
+
+def loops_urdf(loops: str | Path) -> Path:
+    """Return the path of the URDF that a loops file names.
+
+    Args:
+        loops: Path of the YAML file, or name of a reference robot with loops.
+
+    Raises:
+        ModelError: The file is invalid, or names no URDF.
+    """
+    path, file = _read(loops)
+    if not file.urdf:
+        raise _FILE.refusal(
+            path, "`urdf` is missing", "Name the URDF in the file, or give it as an option."
+        )
+    return path.parent / file.urdf
+
+
+def _read(loops: str | Path) -> tuple[Path, LoopsFile]:
+    path = reference_loops().get(str(loops), Path(loops))
+    if not path.exists():
+        examples = ", ".join(reference_loops())
+        raise _FILE.refusal(path, "there is none", f"{_FILE.remedy} Or give one of: {examples}.")
+    return path, _FILE.read_schema(path, LoopsFile)
 
 
 def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> ClosedChain:
@@ -297,8 +314,8 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
     return chain
 
 
-def _reference_loops() -> dict[str, Path]:
-    """Reference robots that consist of a URDF and a loops file."""
+def reference_loops() -> dict[str, Path]:
+    """Return the loops files of the reference robots that have one, by the names of the robots."""
     files = {name: path.with_suffix(".yaml") for name, path in reference_robots().items()}
     return {name: path for name, path in files.items() if path.is_file()}
 

@@ -90,3 +90,20 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     assert len(recorded.joints) > 500
     labels = [mark.label for mark in recorded.marks]
     assert "oscillation:start" in labels, "it isn't stopped by what was known before"
+
+
+@pytest.mark.usefixtures("start_nodes")  # a ROS domain of its own
+def test_a_rehearsal_needs_no_robot(short_plan: tuple[Path, PayloadPlan], tmp_path: Path) -> None:
+    done = sysid("init", "--driver", "simulated", "--robot", "xarm7", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    config = tmp_path / "bringup.yaml"
+    raw = yaml.safe_load(config.read_text())
+    raw["trajectory_executor"] |= {"tcp_speed": 1.0, "acceleration": 5.0, **PATIENT}
+    config.write_text(yaml.safe_dump(raw))
+    words = ["run", str(config), str(short_plan[0]), "--slow", "0", "--yes", "--method", "none"]
+    done = sysid(*words, "--out", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Nothing was estimated." in done.stdout
+    (bag,) = (path.parent for path in (tmp_path / "run").glob("*/metadata.yaml"))
+    recorded = read_bag(bag)
+    assert len(recorded.joints) > 500 and recorded.wrench is not None
