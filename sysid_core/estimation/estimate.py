@@ -163,9 +163,8 @@ class Estimate:
         if bad:
             reasons.append(Reason.failure("estimate-inconsistent", bodies=bad))
         if self.structural_rank and not self.maximally_exciting:
-            reasons.append(
-                Reason.warning("estimate-rank", rank=self.rank, full=self.structural_rank)
-            )
+            code = "payload-rank" if "payload.m" in self.names else "estimate-rank"
+            reasons.append(Reason.warning(code, rank=self.rank, full=self.structural_rank))
         return (*reasons, *self.warnings)
 
     def to_dict(self) -> dict[str, object]:

@@ -442,7 +442,7 @@ TEXTS: Mapping[str, Text] = {
     "payload-rank": Text(
         "Too little motion",
         "The motion excites {rank} of the 10 payload parameters.",
-        "Tilt and rotate the sensor about all axes.",
+        "Tilt and rotate the sensor about all axes (`sysid plan payload`).",
         "",
         "payload_identification.md",
     ),
@@ -679,8 +679,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     # Payloads.
     "mass-unknown": Text(
-        "Undetermined mass",
-        "The mass is not determined with sufficient accuracy: the estimate is {mass:.3g} ± {sd:.2g} kg.",
+        "Uncertain mass",
+        "The mass is too uncertain: the estimate is {mass:.3g} ± {sd:.2g} kg.",
         "Tare before you grasp the object. Tilt the sensor through more postures (`sysid plan payload`).",
         "The estimated mass is negative, or its standard deviation exceeds 30 % of the mass.",
         "payload_identification.md",

@@ -154,7 +154,8 @@ class ClockOffset:
         return replace(recording, wrench=wrench, notes=(*recording.notes, note))
 
     def __str__(self) -> str:
-        text = f"they are {1e3 * self.offset_s:.2f} ± {1e3 * self.offset_sd:.2f} ms late"
+        late = "late" if self.offset_s >= 0.0 else "early"
+        text = f"they are {1e3 * abs(self.offset_s):.2f} ± {1e3 * self.offset_sd:.2f} ms {late}"
         drift = f"{1e6 * self.drift:.0f} ± {1e6 * self.drift_sd:.0f} ppm"
         return f"{text}, drift {drift}" + (
             "" if self.drifts else " (within its uncertainty, not corrected)"

@@ -109,3 +109,9 @@ def test_a_still_robot_shows_no_clock_and_no_wrench_is_an_error(robot, rng) -> N
 def test_clocks_that_are_further_apart_than_looked_for_are_refused(robot) -> None:
     with pytest.raises(SignalError, match="apart or more"):
         ClockOffset.of_recording(recording(robot, 0.4), robot, "link7", max_offset_s=0.2)
+
+
+def test_stamps_before_their_time_are_early_not_negatively_late() -> None:
+    clock = ClockOffset(-0.11984, 0.002, 0.0, 1e-6, 0, 10.0)
+    assert str(clock).startswith("they are 119.84 ± 2.00 ms early")
+    assert "120.00 ± 2.00 ms late" in str(ClockOffset(0.12, 0.002, 0.0, 1e-6, 0, 10.0))
