@@ -12,6 +12,7 @@ import numpy as np
 from sysid_core.diagnosis.evidence import left_out
 from sysid_core.diagnosis.explain import (
     FAIL_SHARE,
+    MOST,
     ODDS,
     SURE,
     USABLE,
@@ -167,7 +168,7 @@ class Examination:
                     probabilities=[e.probability for e in near],
                     motion=found.motion if found else "any",
                     moved=found.joint if found else "all",
-                    odds=float(np.exp(found.log_odds)) if found else None,
+                    odds=float(np.exp(min(found.log_odds, MOST))) if found else None,
                 )
             )
         urdf, free = self.shares
@@ -281,7 +282,7 @@ def _two_faults(
         return nothing
     both = rest[0].mend(there)
     shares = [left_out(x) for x in (samples, there, both)]
-    gain = float(np.exp(min(worth - rival, -np.log(1e-12))))
+    gain = float(np.exp(min(worth - rival, MOST)))
     same = alike(rest)
     found = [
         Finding(first, gain, shares[0], shares[1]),

@@ -3,39 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from sysid_core.diagnosis.evidence import ANGLE, DENSITY, Evidence, Motion, evidence
+from sysid_core.diagnosis.candidates import candidates
+from sysid_core.diagnosis.composed import composed_faults
+from sysid_core.diagnosis.evidence import ANGLE, DENSITY, Evidence, Motion
 from sysid_core.diagnosis.gravity import gravity_directions
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
-    STEP,
     Fault,
     Hypothesis,
-    candidates,
-    clock_fault,
-    conventions,
-    gain_fault,
-    mass_fault,
-    other_conventions,
     other_gravity,
-    reversed_positions,
     scale_fault,
-    sign_fault,
-    zero_angle,
 )
 from sysid_core.diagnosis.samples import Samples
-from sysid_core.errors import ModelError
+from sysid_core.diagnosis.sift import SIZED, Sift, evidence_of, log_of, refined
 from sysid_core.robot import Array, RobotModel
 
 ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
 SURE = ODDS / (1.0 + ODDS)  # probability of what is named
+MOST = np.log(1e12)  # of odds: no model of a robot is as sure as more
 FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
@@ -45,7 +36,6 @@ _FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly
 _BEYOND = 2.0 / 35.0
 # What identification itself mends, or leaves a usable result although it is in doubt.
 USABLE = (Fault.NONE, Fault.LAG, Fault.TOOL, Fault.MASSES)
-_SIZED = ("gain", "zero-angle", "stamps")
 _Judged = tuple[float, Hypothesis, Evidence]  # log of the probability, up to a constant
 
 
@@ -98,7 +88,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         samples: Samples with the present declarations, after the corrections found so far.
         gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
-    sift, motion = _Sift(samples.thinned(_THIN)), Motion(samples)
+    sift, motion = Sift(samples.thinned(_THIN)), Motion(samples)
     finalists = _finalists(samples, sift, gains_known)
     of_cause: dict[tuple[str, str], list[_Judged]] = {}
 
@@ -116,12 +106,12 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         some = [k for k, h in enumerate(finalists) if h.kind in kinds]
         return finalists[max(some, key=scores.__getitem__)]
 
-    if any(h.code in _SIZED for h in finalists):
-        sized = likeliest(*(h.kind for h in finalists if h.code in _SIZED))
+    if any(h.code in SIZED for h in finalists):
+        sized = likeliest(*(h.kind for h in finalists if h.code in SIZED))
         of_cause.pop(sized.cause, None)  # few samples told its size
-        judge(_refined(samples, sized, lambda h: _log(evidence_of(samples, h, motion))))
+        judge(refined(samples, sized, lambda h: log_of(evidence_of(samples, h, motion))))
     if likeliest(*Fault).kind not in USABLE:
-        for hypothesis in _composed_faults(sift, likeliest):
+        for hypothesis in composed_faults(sift, likeliest):
             judge(hypothesis)
     judged = [_merged(entries) for entries in of_cause.values()]
     worth = np.array([log for log, _, _ in judged])
@@ -173,53 +163,6 @@ def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis
     return score + more, replace(best, share=best.share * float(np.exp(more)))
 
 
-def _composed_faults(sift: _Sift, likeliest: Callable[..., Hypothesis]) -> Iterator[Hypothesis]:
-    """Hypotheses of several faults: positions of several joints reversed, and other robots, whose
-    joints have other conventions, possibly with masses that all differ by one factor.
-    """
-    samples = sift.samples
-    joints = [int(j) for j in np.flatnonzero(samples.used)]
-    names = samples.model.joint_names
-    signs = [
-        sign_fault(names, some, Fault.POSITION_SIGN)
-        for some in chain(combinations(joints, 1), combinations(joints, 2))
-    ]
-    yield from _composed(sift, [], signs, reversed_positions)
-    other = [h for joint in joints for h in conventions(samples, joint)]
-    for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
-        first = likeliest(Fault.NONE, *kinds)
-        if first.kind is not Fault.NONE:
-            yield from _composed(sift, [first], other, other_conventions)
-
-
-def _composed(
-    sift: _Sift,
-    faults: list[Hypothesis],
-    options: Sequence[Hypothesis],
-    whole: Callable[[Samples, Sequence[Hypothesis]], Hypothesis],
-) -> Iterator[Hypothesis]:
-    """Hypotheses of more and more faults: the option that explains the torques best is added, and
-    faults that were found in its place are dropped, as long as that explains more.
-    """
-    samples = sift.samples
-    worth = sift.log(whole(samples, faults) if faults else AS_DECLARED)
-    while len(faults) < samples.q.shape[1]:
-        rest = _Sift(whole(samples, faults).mend(samples) if faults else samples)
-        best = rest.refined(max(options, key=rest.log))
-        more = [*faults, best]
-        for fault in faults:
-            fewer = [other for other in more if other is not fault]
-            if sift.log(whole(samples, fewer)) > sift.log(whole(samples, more)) - np.log(
-                len(options)
-            ):
-                more = fewer
-        log = sift.log(whole(samples, more))
-        if log - worth < np.log(len(options)):
-            return
-        faults, worth = more, log
-        yield whole(samples, faults)
-
-
 def _merged(sizes: Sequence[_Judged]) -> _Judged:
     """Most likely size of one cause, with the probability summed and the inertial parameters
     averaged over all sizes.
@@ -235,7 +178,7 @@ def _merged(sizes: Sequence[_Judged]) -> _Judged:
     return float(logsumexp(scores)), best, replace(found, inertial=mean, inertial_sd=sd)
 
 
-def _finalists(samples: Samples, sift: _Sift, gains_known: bool) -> list[Hypothesis]:
+def _finalists(samples: Samples, sift: Sift, gains_known: bool) -> list[Hypothesis]:
     """Hypotheses for the exact evaluation: the most probable of each kind after the approximate
     one, and some more, because that evaluation may be wrong.
 
@@ -315,103 +258,6 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
         yield replace(other_gravity(gravity), share=0.5 * cell)
 
 
-def evidence_of(
-    samples: Samples,
-    hypothesis: Hypothesis,
-    motion: Motion | None = None,
-    *,
-    thorough: bool = True,
-    exact: bool = False,
-) -> Evidence | None:
-    """Evidence of a hypothesis about samples with this motion (None: to be computed); None if loops
-    do not close.
-    """
-    try:
-        there = hypothesis.mend(samples)
-        moved = there.q is not samples.q or there.a is not samples.a
-        return evidence(
-            there,
-            tool=hypothesis.tool,
-            since=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else 0.0,
-            mute=hypothesis.mute,
-            thorough=thorough,
-            exact=exact,
-            motion=None if moved or there.model is not samples.model else motion,
-        )
-    except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
-        return None
-
-
-class _Sift:
-    """Fast approximate evaluation of hypotheses on few samples, which selects those for the exact
-    evaluation.
-
-    A common factor of all torques is evaluated exactly, because otherwise errors of single links
-    would each explain a part of it. Whether this factor belongs to the efforts or to the masses
-    makes no difference to the data.
-    """
-
-    def __init__(self, samples: Samples) -> None:
-        self.samples, self.motion = samples, Motion(samples)
-        self.of_factor: dict[float, Evidence | None] = {}
-
-    def evidence(self, hypothesis: Hypothesis) -> Evidence | None:
-        """Evidence of a hypothesis on these samples."""
-        if hypothesis.kind not in (Fault.EFFORT_UNIT, Fault.MASSES):
-            return evidence_of(self.samples, hypothesis, self.motion, thorough=False)
-        factor = hypothesis.amount
-        if factor not in self.of_factor:
-            self.of_factor[factor] = evidence_of(
-                self.samples, scale_fault(factor), self.motion, exact=True
-            )
-        return self.of_factor[factor]
-
-    def log(self, hypothesis: Hypothesis) -> float:
-        """Logarithm of the evidence of a hypothesis on these samples; -inf if loops do not close."""
-        return _log(self.evidence(hypothesis))
-
-    def refined(self, hypothesis: Hypothesis) -> Hypothesis:
-        """Hypothesis whose size is refined by these samples."""
-        return _refined(self.samples, hypothesis, self.log)
-
-
-def _log(found: Evidence | None) -> float:
-    return -np.inf if found is None else found.log
-
-
-def _refined(
-    samples: Samples, hypothesis: Hypothesis, log: Callable[[Hypothesis], float]
-) -> Hypothesis:
-    """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
-    names, share = samples.model.joint_names, hypothesis.share
-    kind, joint = hypothesis.kind, hypothesis.joint
-    angle = kind is Fault.ZERO_ANGLE
-    if hypothesis.code not in (*_SIZED, "effort-scale", "urdf-masses"):
-        return hypothesis
-
-    def mended(x: float) -> Hypothesis:
-        if angle:
-            assert joint is not None
-            return replace(zero_angle(names, joint, x), share=share)
-        if kind is Fault.CLOCK:
-            return replace(clock_fault(float(np.exp(x))), share=share)
-        if kind is Fault.MASSES:
-            return mass_fault(samples.model, float(np.exp(x)))
-        if joint is None:
-            return replace(scale_fault(float(np.exp(x))), share=share)
-        return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
-
-    middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
-    reach = STEP if angle else 0.7
-    best = minimize_scalar(
-        lambda x: -log(mended(x)),
-        bounds=(middle - reach, middle + reach),
-        method="bounded",
-        options={"xatol": 5e-3 if angle else 0.03},
-    )
-    return mended(float(best.x))
-
-
 def probability(ranked: Sequence[Explanation], *kinds: Fault) -> float:
     """Return the probability that a fault of one of these kinds explains the data."""
     return sum(e.probability for e in ranked if e.hypothesis.kind in kinds)
@@ -420,4 +266,4 @@ def probability(ranked: Sequence[Explanation], *kinds: Fault) -> float:
 def odds(some: Sequence[Explanation]) -> float:
     """Return the odds that one of these explanations is right, against all others together."""
     likely = sum(e.probability for e in some)
-    return likely / max(1.0 - likely, 1e-12)
+    return likely / max(1.0 - likely, float(np.exp(-MOST)))

@@ -62,12 +62,7 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
     equations = _Equations(samples)
     nominal, nominal_sd = equations.nominal()
     size = float(np.linalg.norm(nominal))
-    starts = [samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]
-    if size > 0.0:
-        starts.insert(0, nominal)
-    # The cost has other minima at directions that the masses could excuse: try several.
-    best = min((equations.refine(start, 3) for start in starts), key=lambda found: found[1])
-    gravity, _ = equations.refine(best[0], _ROUNDS)
+    gravity, _ = equations.refine(equations.likeliest(nominal), _ROUNDS)
     # Free masses can't tell a direction from its opposite: the URDF's can.
     gravity = min((gravity, -gravity), key=lambda g: _by_urdf(samples, g))
     before = left_out(samples)[1]
@@ -90,12 +85,8 @@ def gravity_directions(samples: Samples) -> tuple[Array, ...]:
     each of shape (3,) in the base frame.
     """
     equations = _Equations(samples)
-    nominal, _ = equations.nominal()
-    starts = [samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]
-    if np.any(nominal):
-        starts.insert(0, nominal)
-    best = min((equations.refine(start, 4) for start in starts), key=lambda found: found[1])
-    return best[0], -best[0]
+    best = equations.likeliest(equations.nominal()[0])
+    return best, -best
 
 
 def _by_urdf(samples: Samples, gravity: Array) -> float:
@@ -147,6 +138,15 @@ class _Equations:
             self.weights = 1.0 / np.maximum(left.var(axis=0), 1e-6 * self.tau.var(axis=0) + 1e-300)
         covariance = _block_covariance(X / size, y - X @ x, self.block)
         return x[:3], np.sqrt(np.maximum(np.diag(covariance)[:3], 0.0)) / size[:3]
+
+    def likeliest(self, nominal: Array) -> Array:
+        """Direction with the lowest cost after a few iterations. The cost has other minima, at
+        directions that the masses could excuse, so that several initial directions are tried.
+        """
+        starts = [self.samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]
+        starts = [nominal, *starts] if np.any(nominal) else starts
+        found = (self.refine(start, _ROUNDS // 3) for start in starts)
+        return min(found, key=lambda direction: direction[1])[0]
 
     def refine(self, start: Array, rounds: int) -> tuple[Array, float]:
         """Gauss-Newton iterations from an initial direction, with gravity of standard magnitude;

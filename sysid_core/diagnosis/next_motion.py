@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.diagnosis.explain import Explanation, evidence_of
+from sysid_core.diagnosis.explain import Explanation
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import LEAST_ROWS, Samples
+from sysid_core.diagnosis.sift import evidence_of
 from sysid_core.errors import ModelError
 from sysid_core.robot import Array
 

@@ -8,14 +8,12 @@ from scipy.special import logsumexp
 
 from sysid_core.diagnosis.evidence import evidence, tool_masses
 from sysid_core.diagnosis.explain import ODDS
-from sysid_core.diagnosis.hypotheses import SHARES, Fault
+from sysid_core.diagnosis.hypotheses import MASSES_SD, SHARES, Fault
 from sysid_core.diagnosis.samples import collect_samples
 from sysid_core.errors import SysIdError
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import Recording
-
-_OTHER_UNIT = 3.5  # between masses by sensor and by torques: less may be the URDF
 
 
 def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Verdict:
@@ -42,7 +40,10 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     gain = logsumexp([found.log for found in loaded]) - np.log(len(loaded))
     gain += np.log(SHARES[Fault.TOOL]) - evidence(samples).log
     found, sd = tool.inertial[-10] - model.pi[-1, 0], tool.inertial_sd[-10]
-    if gain < np.log(ODDS) or found <= 0.0 or 1.0 / _OTHER_UNIT < found / mass < _OTHER_UNIT:
+    if gain < np.log(ODDS) or found <= 0.0:
+        return Verdict()
+    # All masses of the description, by which the torques weigh, may be off by a factor.
+    if abs(np.log(found / mass)) < 2.0 * np.hypot(MASSES_SD, sd / found):
         return Verdict()
     link = model.body_names[-1]
     reason = Reason.warning("masses-disagree", mass=found, sd=sd, link=link, ratio=found / mass)

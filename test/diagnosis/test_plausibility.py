@@ -18,16 +18,16 @@ from sysid_core.diagnosis import (
     examine,
     require_fit,
 )
+from sysid_core.diagnosis.candidates import candidates
 from sysid_core.diagnosis.evidence import Evidence, evidence
 from sysid_core.diagnosis.examine import Finding
-from sysid_core.diagnosis.explain import Explanation, evidence_of, explanations, is_decided
+from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
 from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
     Fault,
     Hypothesis,
     apparent_density,
-    candidates,
     mass_fault,
     mount_of,
     scale_fault,
@@ -36,6 +36,7 @@ from sysid_core.diagnosis.hypotheses import (
 )
 from sysid_core.diagnosis.next_motion import next_motion
 from sysid_core.diagnosis.samples import LAGS
+from sysid_core.diagnosis.sift import evidence_of
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hypotheses of several faults at once, built up step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, combinations
+
+import numpy as np
+
+from sysid_core.diagnosis.candidates import conventions, other_conventions, reversed_positions
+from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, sign_fault
+from sysid_core.diagnosis.samples import Samples
+from sysid_core.diagnosis.sift import Sift
+
+
+def composed_faults(sift: Sift, likeliest: Callable[..., Hypothesis]) -> Iterator[Hypothesis]:
+    """Hypotheses of several faults: positions of several joints reversed, and other robots, whose
+    joints have other conventions, possibly with masses that all differ by one factor.
+    """
+    samples = sift.samples
+    joints = [int(j) for j in np.flatnonzero(samples.used)]
+    names = samples.model.joint_names
+    signs = [
+        sign_fault(names, some, Fault.POSITION_SIGN)
+        for some in chain(combinations(joints, 1), combinations(joints, 2))
+    ]
+    yield from _composed(sift, [], signs, reversed_positions)
+    other = [h for joint in joints for h in conventions(samples, joint)]
+    for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
+        first = likeliest(Fault.NONE, *kinds)
+        if first.kind is not Fault.NONE:
+            yield from _composed(sift, [first], other, other_conventions)
+
+
+def _composed(
+    sift: Sift,
+    faults: list[Hypothesis],
+    options: Sequence[Hypothesis],
+    whole: Callable[[Samples, Sequence[Hypothesis]], Hypothesis],
+) -> Iterator[Hypothesis]:
+    """Hypotheses of more and more faults: the option that explains the torques best is added, and
+    faults that were found in its place are dropped, as long as that explains more.
+    """
+    samples = sift.samples
+    worth = sift.log(whole(samples, faults) if faults else AS_DECLARED)
+    while len(faults) < samples.q.shape[1]:
+        rest = Sift(whole(samples, faults).mend(samples) if faults else samples)
+        best = rest.refined(max(options, key=rest.log))
+        more = [*faults, best]
+        for fault in faults:
+            fewer = [other for other in more if other is not fault]
+            if sift.log(whole(samples, fewer)) > sift.log(whole(samples, more)) - np.log(
+                len(options)
+            ):
+                more = fewer
+        log = sift.log(whole(samples, more))
+        if log - worth < np.log(len(options)):
+            return
+        faults, worth = more, log
+        yield whole(samples, faults)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence of hypotheses about samples: exact, or fast and approximate on few samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from sysid_core.diagnosis.evidence import Evidence, Motion, evidence
+from sysid_core.diagnosis.hypotheses import (
+    STEP,
+    Fault,
+    Hypothesis,
+    clock_fault,
+    gain_fault,
+    mass_fault,
+    scale_fault,
+    zero_angle,
+)
+from sysid_core.diagnosis.samples import Samples
+from sysid_core.errors import ModelError
+
+SIZED = ("gain", "zero-angle", "stamps")  # codes of faults whose size few samples don't tell
+
+
+def evidence_of(
+    samples: Samples,
+    hypothesis: Hypothesis,
+    motion: Motion | None = None,
+    *,
+    thorough: bool = True,
+    exact: bool = False,
+) -> Evidence | None:
+    """Evidence of a hypothesis about samples with this motion (None: to be computed); None if loops
+    do not close.
+    """
+    try:
+        there = hypothesis.mend(samples)
+        moved = there.q is not samples.q or there.a is not samples.a
+        return evidence(
+            there,
+            tool=hypothesis.tool,
+            since=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else 0.0,
+            mute=hypothesis.mute,
+            thorough=thorough,
+            exact=exact,
+            motion=None if moved or there.model is not samples.model else motion,
+        )
+    except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
+        return None
+
+
+class Sift:
+    """Fast approximate evaluation of hypotheses on few samples, which selects those for the exact
+    evaluation.
+
+    A common factor of all torques is evaluated exactly, because otherwise errors of single links
+    would each explain a part of it. Whether this factor belongs to the efforts or to the masses
+    makes no difference to the data.
+    """
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples, self.motion = samples, Motion(samples)
+        self.of_factor: dict[float, Evidence | None] = {}
+
+    def evidence(self, hypothesis: Hypothesis) -> Evidence | None:
+        """Evidence of a hypothesis on these samples."""
+        if hypothesis.kind not in (Fault.EFFORT_UNIT, Fault.MASSES):
+            return evidence_of(self.samples, hypothesis, self.motion, thorough=False)
+        factor = hypothesis.amount
+        if factor not in self.of_factor:
+            self.of_factor[factor] = evidence_of(
+                self.samples, scale_fault(factor), self.motion, exact=True
+            )
+        return self.of_factor[factor]
+
+    def log(self, hypothesis: Hypothesis) -> float:
+        """Logarithm of the evidence of a hypothesis on these samples; -inf if loops do not close."""
+        return log_of(self.evidence(hypothesis))
+
+    def refined(self, hypothesis: Hypothesis) -> Hypothesis:
+        """Hypothesis whose size is refined by these samples."""
+        return refined(self.samples, hypothesis, self.log)
+
+
+def log_of(found: Evidence | None) -> float:
+    """Return the logarithm of the evidence; -inf if loops do not close."""
+    return -np.inf if found is None else found.log
+
+
+def refined(
+    samples: Samples, hypothesis: Hypothesis, log: Callable[[Hypothesis], float]
+) -> Hypothesis:
+    """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
+    names, share = samples.model.joint_names, hypothesis.share
+    kind, joint = hypothesis.kind, hypothesis.joint
+    angle = kind is Fault.ZERO_ANGLE
+    if hypothesis.code not in (*SIZED, "effort-scale", "urdf-masses"):
+        return hypothesis
+
+    def mended(x: float) -> Hypothesis:
+        if angle:
+            assert joint is not None
+            return replace(zero_angle(names, joint, x), share=share)
+        if kind is Fault.CLOCK:
+            return replace(clock_fault(float(np.exp(x))), share=share)
+        if kind is Fault.MASSES:
+            return mass_fault(samples.model, float(np.exp(x)))
+        if joint is None:
+            return replace(scale_fault(float(np.exp(x))), share=share)
+        return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
+
+    middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
+    reach = STEP if angle else 0.7
+    best = minimize_scalar(
+        lambda x: -log(mended(x)),
+        bounds=(middle - reach, middle + reach),
+        method="bounded",
+        options={"xatol": 5e-3 if angle else 0.03},
+    )
+    return mended(float(best.x))
