@@ -143,8 +143,8 @@ def check(
     json_out: JsonPathOption = "",
 ) -> None:
     """Report the contents of a recording in one table, with a verdict for each task. The exit
-    status is 0 if the recording is suitable for the task --for (without --for: for any task), 1 if
-    it is not, and 3 if this cannot be judged.
+    status is 0 if the recording is suitable for the task given with --for (without --for: for at
+    least one task), 1 if it is not, and 3 if this cannot be judged.
 
     Args:
         sensor_frame: Frame of the force-torque sensor; default: that of the wrench messages.

@@ -89,8 +89,8 @@ def certify(
     as_found: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
     out: Path | None = None,
 ) -> None:
-    """Repeat an identification, and write a certificate: prediction errors before (as found) and
-    after it (as left), uncertainty budget, hashes of data and model, versions.
+    """Repeat an identification, and write a certificate with the prediction errors before it (as
+    found) and after it (as left), the uncertainty budget, hashes of data and model, and versions.
 
     Args:
         folder: Result folder of `sysid identify`.

@@ -78,10 +78,11 @@ def servo_columns(path: Path, model: RobotModel) -> tuple[str, list[str]]:
 
 
 def describe(recording: Path, model: RobotModel) -> list[str]:
-    """Print a summary of a dataset, bag or folder, and return what the recording lacks.
+    """Print a summary of a dataset, bag or folder, and return what the recording lacks for `sysid
+    servos identify`.
 
     Raises:
-        SignalError: The recording cannot be read, or is that of another robot.
+        SignalError: The recording cannot be read, or belongs to another robot.
     """
     motions = read_recordings([recording])
     matched = motions[0].matched(model)

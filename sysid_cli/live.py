@@ -99,7 +99,8 @@ def run(
     until: str = "",
     yes: bool = False,
 ) -> None:
-    """Execute a plan slowly, then at full speed while recording; then estimate the payload or the arm.
+    """Execute a plan slowly, then at full speed while recording; then estimate the parameters of
+    the payload or of the arm.
 
     The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops
     the robot smoothly.
@@ -200,7 +201,8 @@ def replay(
     wait: Annotated[float, typer.Option(min=0.0)] = 10.0,
     listeners: Annotated[list[str] | None, typer.Option("--for", metavar="NODE")] = None,
 ) -> None:
-    """Publish the messages of a bag (needs ROS). Space pauses, s publishes a single message.
+    """Publish the messages of a bag (needs ROS). The space bar pauses, and the key `s` publishes a
+    single message.
 
     Args:
         rate: Replay rate, relative to real time.

@@ -31,8 +31,8 @@ def check(
     samples: Annotated[int, typer.Option(min=10, max=100000)] = 300,
     seed: Annotated[int, typer.Option(min=0)] = 1,
 ) -> None:
-    """Check in which postures the loops of a closed chain close, whether uniquely, and which
-    parameters are identifiable.
+    """Check in which postures the loops of a closed chain close, whether the solution is unique,
+    and which parameters are identifiable.
 
     Args:
         robot: YAML file of the kinematic loops, or `own-leg` for the included example robot.

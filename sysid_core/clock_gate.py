@@ -67,8 +67,8 @@ class ClockGate:
 
     @property
     def skew(self) -> dict[Hashable, float]:
-        """Lower bound of the offset of each publisher's clock ahead of this clock [s]; 0 if none
-        was observed.
+        """Lower bound on the time by which each publisher's clock is ahead of this clock [s]; 0 if
+        none was observed.
         """
         return {who: max(-delay, 0.0) for who, (delay, _) in self._delays.items()}
 

@@ -141,7 +141,7 @@ def identify(
     r"""Identify inertial, friction and drive parameters from recorded motion; the result contains a
     verdict.
 
-    `Y(q, v, a) [pi; friction] = tau`, solved such that every body is physically possible.
+    `Y(q, v, a) [pi; friction] = tau`, solved such that every body is physically consistent.
 
     Args:
         robot: The robot on a fixed base, a URDF file, or a name in example-robot-data.

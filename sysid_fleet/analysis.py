@@ -53,7 +53,8 @@ class FleetState:
     Attributes:
         trends: Time series by robot, tool and parameter.
         failed: Recordings without an estimate, each with the reason.
-        copies: Recordings with the same bytes as another recording, each with the path of that one.
+        copies: Recordings that are byte-identical to another recording, each with the path of the
+            other.
         outdated: Recordings that were only estimated with other settings, and are ignored.
         false_alarms: Expected number of false alarms for each robot and year.
     """

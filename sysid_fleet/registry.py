@@ -38,12 +38,12 @@ class Robot(FileSchema):
             frequencies.
         match: Pattern of the addresses of its recordings.
         tools: Tools by identifier; a recording that matches none of them was made without a tool.
-        columns: Column map of tables, or of data that bags lack.
+        columns: Column map for tables, or for information that bags do not contain.
         effort_kind: Kind of the efforts in bags.
         temperature: Topic of `sensor_msgs/Temperature` in its bags.
-        speed: Speed for which friction is stated [rad/s or m/s].
-        group: Group of robots with a common variation between nights; default: robots with the same
-            description.
+        speed: Speed at which friction is reported [rad/s or m/s].
+        group: Group of robots whose parameters share the same variation from night to night;
+            default: robots with the same description.
     """
 
     description: Name

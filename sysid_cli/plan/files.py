@@ -52,11 +52,11 @@ class MotionSettings:
     mount: MountOption = ""
 
     def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
-        """Load the mounted robot, its limits, and the motion.
+        """Load the robot with its mounting, its limits, and the motion.
 
         The limits are the strictest of those in the description, in the limits file and in a
-        planned motion, so that editing one of them never widens another. A motion without limits
-        and without a limits file uses the default limits.
+        planned motion, so that editing one of these sources never relaxes a limit set by another. A
+        motion without limits and without a limits file uses the default limits.
 
         Raises:
             ModelError: Some joints are neither part of the motion nor locked.

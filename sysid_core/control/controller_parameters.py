@@ -18,12 +18,12 @@ def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: floa
 
     The gravity torques `g` of the candidate and `g_0` of the nominal model are compared at postures
     `q` from the whole ranges of the joints (one row per posture; `<.,.>` and `||.||` over all
-    joints). The candidate is accepted if
+    joints and postures). The candidate is accepted if
 
     `max_q |g_j - g_0j| <= (factor - 1) max_q |g_0j|` for every joint `j`, and `<g, g_0> >=
     ||g_0||^2 / factor`. The second condition rejects a model that is too light, with which the arm
-    would fall. For joints with a small gravity torque, `max_q |g_0j|` is replaced by 5 % of the
-    largest gravity torque of all joints.
+    would fall. Where `max_q |g_0j|` is smaller than 5 % of the largest gravity torque of all
+    joints, it is replaced by this value.
 
     Args:
         nominal: Mechanism with nominal parameters.

@@ -26,7 +26,7 @@ class SetPointFault(Kind):
 
 
 class SetPointError(SignalError):
-    """Error of a refused set point; `code` is the reason."""
+    """Error raised for a refused set point; `code` is the reason."""
 
     def __init__(self, code: SetPointFault, message: str, *, remedy: str = "", **data: Any) -> None:
         super().__init__(message, remedy=remedy, code=code, **data)
@@ -45,10 +45,10 @@ _GO_ON = (
 class SetPointLimits:
     """Limits of set points, arrays in the order of the actuated joints of the robot.
 
-    The distance of a set point from the extrapolated reference is limited by the motion that the
-    feedback can cause in the meantime: `step + a dt^2 / 2` in position, `w step + a dt` in
-    velocity. The distance from the robot is limited to the one at which the feedback drives the
-    robot at its velocity limit, `2 v_max / w`: a reference cannot run away from the robot.
+    A set point may deviate from the extrapolated reference by at most the motion that the feedback
+    can cause in the time dt since the last set point: `step + a dt^2 / 2` in position, `w step + a
+    dt` in velocity. The distance between reference and robot is limited to `2 v_max / w`, at which
+    the feedback drives the robot at its velocity limit: a reference cannot run away from the robot.
 
     Attributes:
         joint_names: Names of the n_a actuated joints.
@@ -57,7 +57,7 @@ class SetPointLimits:
         velocity: Velocity limits, shape (n_a,) [rad/s or m/s].
         step: Largest distance of a set point from the extrapolated reference that does not count as
             a jump [rad or m].
-        bandwidth: Bandwidth w of the tracking error [rad/s].
+        bandwidth: Bandwidth w of the tracking-error dynamics [rad/s].
         acceleration: Upper limit a of the acceleration caused by a set point and the feedback
             [rad/s^2].
     """

@@ -41,10 +41,12 @@ class ControllerTiming:
     Attributes:
         setpoint_timeout: Age of the set point beyond which tracking ends [s].
         state_timeout: Age of the measured state beyond which no effort is commanded [s].
-        ahead: Longest time by which stamps may be in the future; later ones count as missing [s].
+        ahead: Largest time by which stamps may lie in the future; messages with later stamps count
+            as missing [s].
         stop_time: Time constant of the damped stop [s].
-        fade: Duration of the change to other parameters [s].
-        still_speed: Speed, measured and desired, below which a joint is at rest [rad/s].
+        fade: Duration of the transition to new parameters [s].
+        still_speed: Speed below which, measured as well as desired, a joint counts as at rest
+            [rad/s].
         still_time: Time for which robot and reference must have been at rest before parameters may
             be changed [s].
     """
@@ -67,7 +69,7 @@ class TorqueController:
     Args:
         chain: Nominal model, for the gains and initially for the feedforward; without loops for an
             open chain.
-        bandwidth: Bandwidth w of the tracking error [rad/s].
+        bandwidth: Bandwidth w of the tracking-error dynamics [rad/s].
         timing: Time constants and timeouts.
         drive_inertia: Known drive inertias in addition to those of the chain, for the gains [kg
             m^2].

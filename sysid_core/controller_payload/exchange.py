@@ -39,15 +39,15 @@ class Make(Kind):
 
 @dataclass(frozen=True, eq=False)
 class ControllerSetting:
-    """Payload values for one vendor, for manual entry or for its service.
+    """Payload values for one vendor, for manual entry or for the service of the vendor's driver.
 
     Attributes:
         vendor: Vendor of the robot.
-        text: Call with the numbers as rounded by the controller.
+        text: Call of the vendor's interface, with the numbers as rounded by the controller.
         kept: Payload that the controller then uses.
-        error_torque: Largest torque about the flange due to the difference between the payloads [N
-            m]: gravity torque in the worst posture, plus the torque of the missing inertia at 1
-            rad/s^2.
+        error_torque: Largest torque about the flange due to the difference between the estimated
+            payload and `kept` [N m]: gravity torque in the worst posture, plus the torque of the
+            inertia difference at 1 rad/s^2.
         torque_sd: Standard deviation of the gravity torque about the flange in the worst posture,
             from that of the payload [N m].
     """
@@ -70,8 +70,8 @@ class ControllerSetting:
     def all_of(
         pi: Array, covariance: Array, verdict: Verdict, X: ArrayLike
     ) -> tuple[ControllerSetting, ...]:
-        """Return the settings for a payload with its uncertainty; none without a load or after a
-        failed verdict.
+        """Return the settings for a payload with its uncertainty; empty if there is no load or the
+        verdict is a failure.
 
         Args:
             pi: Inertial parameters in a frame fixed to the flange, shape (10,).

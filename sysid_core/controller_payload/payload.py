@@ -156,7 +156,7 @@ def _row(values: Array) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LoadDiagram:
-    """Load diagram of a robot's manual: corners, with linear interpolation between them.
+    """Load diagram from a robot's manual: corners, with linear interpolation between them.
 
     Attributes:
         distance: Distances of the centre of mass from the flange, increasing, shape (K,) [m].

@@ -61,7 +61,7 @@ VENDORS = {
 
 @dataclass(frozen=True)
 class VendorRequest:
-    """Service request of a vendor with its values.
+    """Vendor-specific service request and its values.
 
     Attributes:
         values: Values by field name; messages as nested mappings.

@@ -86,9 +86,11 @@ class Examination:
 
     Attributes:
         joint_names: Names of the n joints.
-        used: Mask of the joints that move and have a torque, shape (n,).
-        findings: Faults in order of detection, each after correction of those before.
-        ranked: Remaining explanations, most probable first; empty if the URDF has no masses.
+        used: Mask of the joints that move and whose torque was recorded, shape (n,).
+        findings: Faults in order of detection, each detected after correction of the preceding
+            ones.
+        ranked: Explanations of the data that are still possible after these corrections, most
+            probable first; empty if the URDF has no masses.
         shares: Unexplained shares of the torque variance over all joints: with the URDF's masses
             and friction, and with fitted masses on held-out blocks.
         duration: Duration of the motion [s].

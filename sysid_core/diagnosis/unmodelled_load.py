@@ -17,7 +17,8 @@ from sysid_core.signals import Recording
 
 
 def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Verdict:
-    """Warn if the joint torques of a recording imply a very different mass than the estimate.
+    """Warn if the joint torques of a recording imply a mass that is very different from the
+    estimate.
 
     Args:
         model: The robot, as during the tare.

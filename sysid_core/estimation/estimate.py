@@ -63,10 +63,11 @@ class Estimate:
         unknown: Names of parameters that the data do not determine, or only in combination with
             others. Their values come from the URDF, and their standard deviations are NaN. They are
             necessary for predictions.
-        combinations: Terms and coefficients of the combination behind each base parameter, by name.
+        combinations: Terms and coefficients of the linear combination that defines each base
+            parameter, by name.
         measured: Estimate of the base parameters without prior; None: not available.
-        changes: RMS change of the values in each iteration of an iterative method, in standard
-            deviations for independent noise; not stored in files.
+        changes: RMS change of the values in each iteration of an iterative method, in units of the
+            standard deviations computed for independent noise; not stored in files.
 
     Raises:
         EstimationError: Arrays and names have different lengths.
@@ -237,8 +238,8 @@ class Estimate:
 
     @property
     def measured_part(self) -> Estimate:
-        """Estimate without the influence of the prior if it is stored; otherwise the estimate
-        itself.
+        """Return the estimate without the influence of the prior if one is stored; otherwise the
+        estimate itself.
         """
         return self if self.measured is None else self.measured
 

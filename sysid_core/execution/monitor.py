@@ -59,15 +59,16 @@ class MonitorLimits:
         upper: Upper limits of the measured positions, shape (n,) [rad or m].
         velocity: Limits of the measured speeds, shape (n,) [rad/s or m/s].
         effort: Limits of the measured efforts, shape (n,) [N m or N]; infinite: no limit.
-        tracking_error: Limits of the difference of commanded and measured positions, shape (n,)
-            [rad or m].
+        tracking_error: Limits on the difference between commanded and measured positions, shape
+            (n,) [rad or m].
         tcp_frame: Name of the frame whose speed is limited.
         tcp_speed: Speed limit of `tcp_frame` [m/s].
         force: Limit of the norm of the measured force [N].
         torque: Limit of the norm of the measured torque [N m].
         stale_after: Largest age of the newest state [s].
-        max_step: Longest time between two steps; a longer one is a jump of the clock [s].
-        wrench_stale_after: Largest age of the newest wrench, once the sensor has measured [s].
+        max_step: Longest time between two steps; a longer one is treated as a clock jump [s].
+        wrench_stale_after: Largest age of the newest wrench, checked once the sensor has delivered
+            a measurement [s].
 
     Raises:
         ExcitationError: A limit is NaN or not positive, or a lower limit is not below the upper

@@ -51,9 +51,9 @@ class ExecutorSettings:
         horizon: Time for which a controller that receives whole trajectories continues without a
             further goal before it brakes [s]; zero: commands are streamed.
         resend: Interval between two goals [s].
-        stop_lead: Minimum time before a goal that stops the robot because of an exceeded limit
-            begins to brake [s]. If such a goal is later than this, and later than all goals before
-            it, the command has a step.
+        stop_lead: Minimum time until braking begins in a goal that stops the robot because a limit
+            was exceeded [s]. If such a goal is later than this, and later than all goals before it,
+            the command has a step.
         clocked: True if the controller reports its progress, so that no topic with speed scaling is
             needed.
         guarded: True if a motion guard receives the whole motion, and brakes along its path by
@@ -108,8 +108,8 @@ class Command:
         a: Commanded accelerations, shape (n,) [rad/s^2 or m/s^2].
         progress: Completed share of the current motion, 0 to 1.
         segment: Label of the trajectory's segment that is being played; "": none.
-        message: State as text, or reason of an abort.
-        fault: Reason of a refusal or abort; None: no fault.
+        message: State as text, or reason for an abort.
+        fault: Reason for a refusal or abort; None: no fault.
     """
 
     state: ExecutorState

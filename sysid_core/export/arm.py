@@ -198,10 +198,11 @@ class ArmResult:
         states: int = Proof.STATES,
         seed: int = Proof.SEED,
     ) -> ExportedTarget:
-        """Compare an exported file with the model: torques, errors, and losses except those of meshes.
+        """Compare an exported file with the model: torques, errors, and properties that the file
+        lacks, except meshes.
 
-        The recordings contain no torques of the carried load; these are therefore subtracted before the
-        errors are computed.
+        The recordings contain no torques of the carried load; these are therefore subtracted from
+        the predictions before the errors are computed.
 
         Args:
             target: Format of the file.

@@ -239,7 +239,7 @@ def write_target(
 
 
 def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
-    """Return the reader of an exported file, which gives its torques.
+    """Return the reader of an exported file, which computes the torques of the robot in that file.
 
     Args:
         target: Format of the file.

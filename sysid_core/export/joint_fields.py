@@ -53,9 +53,10 @@ class JointFields:
         damping: Viscous friction [N m s/rad or N s/m].
         frictionloss: Dry friction [N m or N].
         offset: Torque of the drive at zero command [N m or N].
-        servo: Position servo; None: a motor, whose control is the torque.
+        servo: Position servo; None: a motor, whose control input is the torque.
         driven: True if the joint has an actuator.
-        spring: Spring in parallel to the drive; a spring at the joint itself needs a motor.
+        spring: Spring in parallel to the drive; in MJCF, a spring that acts on the joint itself is
+            written as a motor.
         limits: Smallest and largest position [rad or m]; None: those of the robot.
     """
 

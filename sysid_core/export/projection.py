@@ -107,7 +107,8 @@ class Projection:
         friction: Friction terms that the format supports, and the drives that convert torques to
             recorded efforts.
         values: Friction parameters, shape (p,), in the order of `friction.names`.
-        lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
+        lost: Terms that the format lacks: friction terms, the smooth sign function, couplings,
+            springs.
     """
 
     model: RobotModel

@@ -66,7 +66,7 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def move_whole(file: Path, place: Path) -> None:
-    """Rename a complete file after it has been written to disk, and then write its folder, so that
+    """Rename a complete file after it has been flushed to disk, and then flush its folder, so that
     a power failure leaves neither a partial file nor the previous one.
 
     Raises:

@@ -62,7 +62,7 @@ class BaseParameters:
 
     Attributes:
         names: Names of the p full parameters.
-        independent: Indices of the b leading parameters, ascending.
+        independent: Indices of the b independent parameters, ascending.
         regrouping: Matrix R, shape (b, p).
         exact: True if derived from the structure, False if from sampled data.
         tolerance: Relative tolerance of the numerical rank; NaN if exact.

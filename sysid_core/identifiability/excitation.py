@@ -40,8 +40,8 @@ class Excitation:
     Attributes:
         names: Names of the b base parameters.
         ratios: Singular values relative to the largest one, descending, shape (b,).
-        shares: Torque of each base parameter (row) along each direction (column) under the
-            reference motion, shape (b, b).
+        shares: Torque that a change along each direction (column) causes through each base
+            parameter (row) under the reference motion, shape (b, b).
         alone: Excitation of each base parameter if all others were known, on the scale of `ratios`,
             shape (b,).
         sizes: Norms of the reference columns, by which parameters are scaled, shape (b,).

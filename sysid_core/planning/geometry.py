@@ -40,8 +40,8 @@ class HeldBox:
     Attributes:
         size: Edge lengths along the axes of the TCP frame, shape (3,) [m].
         centre: Centre of the box in the TCP frame, shape (3,) [m].
-        mass: Mass with uniform density [kg]; it is included in the torques that are compared with
-            the limits.
+        mass: Mass, assumed to be uniformly distributed [kg]; it is included in the torques that are
+            compared with the limits.
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS

@@ -118,7 +118,7 @@ class MotionLimits:
         planes: Walls and slopes that no moving shape may cross.
         obstacles: Fixed bodies that no moving shape may touch.
         held: Bounding box and mass of the held object; None: no object.
-        package_dirs: Folders in which meshes given as `package://` are searched.
+        package_dirs: Folders that are searched for meshes given as `package://`.
         notes: Assumptions about limits that the description does not state.
 
     Raises:

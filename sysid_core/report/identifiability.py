@@ -81,7 +81,8 @@ def identifiability_summary(
 def identifiability_report(
     answer: Identifiability, weightless: Identifiability | None = None
 ) -> Report:
-    """Return a report with the table of identifiability, the regroupings and the transfers.
+    """Return a report with the table of identifiability, the regroupings of parameters, and the
+    transfers of inertia between bodies that leave all torques unchanged.
 
     Args:
         answer: Structural identifiability of the robot.

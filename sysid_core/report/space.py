@@ -173,8 +173,8 @@ def moving_robot(
     traces: Sequence[Trace] = (),
     most: int = 60,
 ) -> Figure:
-    """Return the traces of a robot as solids or lines from joint to joint, played over time by a
-    button and a slider.
+    """Return the traces of a robot as solids or as lines from joint to joint, animated over time
+    with a button and a slider.
 
     Args:
         model: Robot model.

@@ -149,10 +149,10 @@ class DriveTrain:
         couplings: Factor of each joint in the velocity of a coupled axis, by name of the axis. An
             example of a coupled axis is a motor that turns with joints 5 and 6 together, and whose
             friction acts on both.
-        waves: Possible numbers of torque waves per turn of an axis, for each of the friction terms
-            in `WAVE_KINDS`: `{"ripple": {axis: [...]}}`. The runout of gears has one or two waves
-            per turn, that of shafts one per turn of the motor, and that of strain wave gears two;
-            cogging has multiples of the number of pole pairs.
+        waves: Possible numbers of torque-ripple periods (waves) per turn of an axis, for each of
+            the friction terms in `WAVE_KINDS`: `{"ripple": {axis: [...]}}`. The runout of gears has
+            one or two waves per turn, that of shafts one per turn of the motor, and that of strain
+            wave gears two; cogging has multiples of the number of pole pairs.
         springs: Springs and counterbalances that act in parallel to the drives.
     """
 

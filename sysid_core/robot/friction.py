@@ -185,11 +185,13 @@ class FrictionModel:
     Attributes:
         drives: Joints, coupled axes and gear ratios.
         terms: Terms of every axis, in the order of its parameters.
-        own_terms: Terms of the axes that differ from `terms`, by name of the axis.
+        own_terms: Friction terms of the axes whose terms differ from `terms`, by axis name.
         coulomb_velocity: v_0 of the smooth sign tanh(v / v_0) [rad/s]; 0: discontinuous sign.
         stribeck_velocity: Velocity v_s in the Stribeck term exp(-(v/v_s)^2) [rad/s].
-        play_width: Motion after a reversal over which presliding friction changes its sign [rad].
-        breakaway_width: Motion after a reversal over which breakaway friction decreases [rad].
+        play_width: Displacement after a velocity reversal over which the presliding friction
+            changes sign [rad].
+        breakaway_width: Displacement after a velocity reversal over which the breakaway friction
+            decays [rad].
 
     Raises:
         ModelError: A term is named twice, an axis is unknown, a width or velocity is not positive,
@@ -426,14 +428,15 @@ class FrictionModel:
 
     @staticmethod
     def smooth_sign(v: Array, width: float) -> Array:
-        """Smooth sign of the velocity within [-1, 1], of the shape of v, with a transition of
+        """Smoothed sign of the velocity in [-1, 1], with the same shape as v and a transition of
         `width` [rad/s]; the exact sign if `width` is 0.
         """
         return np.tanh(v / width) if width > 0.0 else np.sign(v)
 
     @staticmethod
     def usual_torques(parameters: Array, v: Array, a: Array) -> Array:
-        """Return the usual friction torque of all joints, `F_c sign(v) + F_v v + I_a a + beta`.
+        """Return the torque of the standard friction and drive model for all joints, `F_c sign(v) +
+        F_v v + I_a a + beta`.
 
         Args:
             parameters: Parameters `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).

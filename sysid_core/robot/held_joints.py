@@ -154,7 +154,7 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
 
 
 def lock_options(joints: Iterable[str]) -> str:
-    """Return the options of a command that lock these joints, quoted for a shell."""
+    """Return the command-line options that lock the given joints, quoted for a shell."""
     return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
 
 
@@ -169,7 +169,7 @@ class MimicJoint:
 
 
 def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
-    """Return the couplings of a model's joints that the URDF declares as mimic joints.
+    """Return the joint couplings that correspond to the mimic joints declared in the URDF.
 
     Raises:
         ModelError: Joints mimic each other in a circle.

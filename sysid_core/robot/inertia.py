@@ -87,7 +87,8 @@ def pseudo_inertia_from_pi(pi: ArrayLike) -> Array:
 
 
 def pi_from_pseudo_inertia(P: ArrayLike) -> Array:
-    """Return the inverse of `pseudo_inertia_from_pi`: (..., 4, 4) to (..., 10)."""
+    """Return the inertial parameters of a pseudo-inertia, (..., 4, 4) to (..., 10); inverse of
+    `pseudo_inertia_from_pi`."""
     P = np.asarray(P, dtype=float)
     sigma = P[..., :3, :3]
     inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
@@ -177,7 +178,7 @@ def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[
     """Return True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance of
     1e-9.
 
-    A massless body (all ten parameters zero) is consistent, and so is a limit case such as a rod
+    A massless body (all ten parameters zero) is consistent, and so is a limiting case such as a rod
     without thickness.
 
     Args:
@@ -228,9 +229,9 @@ def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
 
     Nadeau, Giamou and Kelly (2022), eqs. (2), (3).
 
-    The wrench acts on the body, at the origin of the body frame and in its axes (Atkeson, An,
-    Hollerbach 1986, eq. 6; Nadeau et al. 2022, eq. 2): `f = m a + alpha x h + omega x (omega x h)`,
-    `tau = h x a + I alpha + omega x I omega`.
+    The wrench acts on the body; its reference point is the origin of the body frame, in whose axes
+    it is expressed (Atkeson, An, Hollerbach 1986, eq. 6; Nadeau et al. 2022, eq. 2): `f = m a +
+    alpha x h + omega x (omega x h)`, `tau = h x a + I alpha + omega x I omega`.
 
     Args:
         a: Proper acceleration of the frame origin (acceleration minus gravity), in the body axes,

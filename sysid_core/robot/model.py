@@ -96,7 +96,7 @@ class RobotModel:
 
     Attributes:
         name: Name of the robot.
-        pin_model: Pinocchio model. Do not change it; `with_pi` returns a robot with other
+        pin_model: Pinocchio model. Do not modify a RobotModel; `with_pi` returns a robot with other
             parameters.
         urdf_hash: SHA-256 of the canonical XML of the URDF (first 16 hex digits), or "" without a
             URDF.

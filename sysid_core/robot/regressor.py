@@ -159,8 +159,8 @@ class Rotor:
     ) -> Array:
         r"""Return the joint torques per unit of inertia of each rotor about its axis.
 
-        With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
-        the rotor's angular momentum is `Im w z` and the torques are
+        Let z be the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
+        with time derivative w'; then the rotor's angular momentum is `Im w z` and the torques are
         `J_p^T (w' z + w omega_p x z) + n w' e_joint` per unit of Im.
 
         Args:

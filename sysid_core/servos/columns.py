@@ -124,14 +124,15 @@ class ServoColumns:
     """Columns of a table with commands and positions.
 
     Attributes:
-        joints: Names of the n joints, in the order of the columns; joints without a name are
-            numbered or empty.
+        joints: Names of the n joints, in the order of the columns; a joint without a name has a
+            number or an empty string instead.
         position: Columns of the positions (names in the header, or numbers from 0), one per joint.
         target: Columns of the commands, one per joint.
-        degrees: True for each column of positions, then of commands, that is in degrees; length 2n.
+        degrees: One flag per column, first positions, then commands: True if it is in degrees;
+            length 2n.
         time: Column of time; None for rows equally spaced at `rate_hz`.
-        time_unit: Unit of time (s, ms, us, ns); "": inferred from the step.
-        rate_hz: Sampling rate without a column of time [Hz].
+        time_unit: Unit of time (s, ms, us, ns); "": inferred from the time step.
+        rate_hz: Sampling rate if there is no time column [Hz].
         alone: Commands whose positions are missing.
     """
 

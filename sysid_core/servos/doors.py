@@ -46,7 +46,7 @@ def read_recordings(
     calibration: str | Path | None = None,
     columns: str | Path | None = None,
 ) -> tuple[ServoRecording, ...]:
-    """Read all motions of files and folders, in the order of their names.
+    """Read all motions from files and folders, in the order of the file names.
 
     Args:
         paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of

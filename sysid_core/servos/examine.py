@@ -121,7 +121,7 @@ SURE = 3.0  # standard deviations
 
 
 def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator[Finding]:
-    """Examine the recordings before a fit; their joints are those of the robot."""
+    """Examine the recordings for faults before a fit; their joints must be those of the robot."""
     joints = recordings[0].joints
     moved = np.max([np.ptp(r.target, axis=0) for r in recordings], axis=0)
     went = np.max([np.ptp(r.q, axis=0) for r in recordings], axis=0)

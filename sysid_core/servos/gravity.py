@@ -205,8 +205,8 @@ def refitted(witness: Witness, motions: Sequence[JointMotion], share: Array | fl
 def thinned(
     recordings: Sequence[ServoRecording], witnesses: Sequence[Witness | None]
 ) -> tuple[list[ServoRecording], list[Witness | None]]:
-    """First part of each motion, sampled at intervals of a servo's time constant, because gravity
-    does not change faster.
+    """Return the first part of each motion, sampled at intervals of a servo's time constant,
+    because the torque of gravity does not change faster.
     """
     share = min(_ENOUGH / sum(r.duration for r in recordings), 1.0)
     few = []

@@ -83,8 +83,8 @@ def identify_servos(
 ) -> ServoIdentification:
     """Identify the servos of all recorded joints.
 
-    If the arm leaned on a table, or a joint on a mechanical stop, these are detected, and the servos
-    are identified once more with them.
+    If the arm leaned on a table, or a joint on a mechanical stop, these contacts are detected, and
+    the servos are identified again with the contacts in the model.
 
     Args:
         recordings: One or more motions of the same joints.

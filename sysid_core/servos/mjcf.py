@@ -89,11 +89,11 @@ class ServoMjcf:
     def of(cls, model: ServoModel) -> ServoMjcf:
         """Return the MJCF of a robot with a position actuator for each servo.
 
-        Damping is written to the joint, because the force limit of the drive applies to the spring
-        alone, as in the simulation of this package. The dead time is the actuator's delay. At the
-        start of a simulation, the buffer of this delay contains zeros; MuJoCo's
-        `mj_initCtrlHistory` fills it. The range of a joint ends at its mechanical stops, and at the
-        robot's limits where no stop is known.
+        Damping is written to the joint, because the force limit of the drive applies to the
+        stiffness term (spring) alone, as in the simulation of this package. The dead time is the
+        actuator's delay. At the start of a simulation, the buffer of the actuator's delay contains
+        zeros; MuJoCo's `mj_initCtrlHistory` fills it. The range of a joint ends at its mechanical
+        stops, and at the robot's limits where no stop is known.
 
         Args:
             model: Identified servo robot; joints without a servo get no actuator.

@@ -21,8 +21,8 @@ from sysid_core.settings import Kind
 
 
 class Term(Kind):
-    """Parameter of a servo model; a missing parameter is zero. Angles are torques divided by the
-    stiffness.
+    """Parameter of a servo model; a missing parameter is zero. Terms given as angles are torques
+    divided by the servo's stiffness.
     """
 
     COMPLIANCE = "compliance"

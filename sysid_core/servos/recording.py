@@ -19,18 +19,19 @@ ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors 
 @dataclass(frozen=True)
 class ServoRecording:
     """Commands and positions of one motion. Samples that are not finite or out of order are
-    removed, and so are single impossible readings (a bus that answers late reads as zero).
+    removed, and so are single impossible readings (a late answer of the bus is read as zero).
 
     Attributes:
         name: Name of the motion.
-        joints: Names of the columns; empty: unknown, assumed in the order of the robot.
+        joints: Names of the columns; empty: unknown, and assumed to be in the order of the robot's
+            joints.
         t: Times of the positions, shape (K,) [s].
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         notes: Assumptions that were made during reading.
-        full: Values at the lower and upper limit of each column that is a share of the range of its
-            joint; None for columns in radians; empty: all columns are in radians.
+        full: For each column normalised to the range of its joint: the column's values at the lower
+            and upper joint limit; None for columns in radians; empty: all columns are in radians.
     """
 
     name: str

@@ -99,7 +99,7 @@ def _numbers(values: Any) -> Array:
 
 
 def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
-    """Write joint states and wrenches to a file, in the format of its extension.
+    """Write joint states and wrenches to a file, in the format given by the file extension.
 
     Columns: `stamp_ns`, then `q.<joint>` [rad or m], `v.<joint>`, `effort.<joint>`; wrenches `fx fy
     fz tx ty tz` [N, N m]. An NPZ file contains all streams, and the marks as well. CSV and Parquet

@@ -262,7 +262,7 @@ class ColumnMap:
             (n,).
         acceleration_scale: Factor from the unit of acceleration to rad/s^2 or m/s^2; one for all,
             or shape (n,).
-        rate_hz: Sampling rate without a time column [Hz].
+        rate_hz: Sampling rate if there is no time column [Hz].
         delimiter: Delimiter between columns; "whitespace" for any number of spaces or tabs.
         header: True if the first line contains names.
         n_columns: Expected number of columns; 0: any.

@@ -154,7 +154,7 @@ class StreamStatistics:
         latency_ms: Median age at arrival [ms]; NaN if the time of arrival is unknown.
         duplicates: Total number of repeated stamps.
         backward: Total number of decreasing stamps.
-        gaps: Total number of steps longer than the limit.
+        gaps: Total number of intervals between samples longer than the limit.
         longest_gap_ms: Longest step since the start [ms].
         lost: Total number of missing samples, computed from the gaps and the usual period.
         invalid: Total number of samples with NaN or infinite values.

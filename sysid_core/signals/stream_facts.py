@@ -21,8 +21,8 @@ _NOISE_SAMPLES = 30_000  # say enough about the noise
 
 
 def stream_facts(recording: Recording) -> dict[str, dict[str, Any]]:
-    """Return the facts of the joint states and of the wrench, if there is one, by the name of the
-    stream.
+    """Return the number of samples, rate, gaps and jitter of the joint states and of the wrench, if
+    there is one, by the name of the stream.
 
     Args:
         recording: Recording as read, with the timing of its stamps.

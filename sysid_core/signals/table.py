@@ -30,8 +30,8 @@ def read_table(source: str | Path | Mapping[str, ArrayLike], columns: ColumnMap)
     """Read a recording from a table, from several tables in a folder, or from columns in memory.
 
     Rows that are unreadable, contain NaN, or have decreasing times are removed and counted, and so
-    are first rows before a jump of a position. If their share exceeds `MOST_LOST`, the table has
-    another format, which is an error.
+    are initial rows that precede a jump in a position. If the share of removed rows exceeds
+    `MOST_LOST`, the table is assumed to have another format, and an error is raised.
 
     Args:
         source: CSV, NPZ, Parquet or MAT file, or folder if the map lists `files`; or arrays by name (a

@@ -42,7 +42,7 @@ class TableLayout:
         time: Column of time; None if no column increases throughout.
         time_unit: Unit of time (s, ms, us or ns) for which the sampling period is between 20 µs and
             0.5 s.
-        rate_hz: Median sampling rate [Hz]; 0 without time.
+        rate_hz: Median sampling rate [Hz]; 0 without a time column.
         position, velocity, effort: Columns of the joints, in the order of the joints; empty if not
             found.
         by_name: True if columns were found by name, False if by comparing derivatives.

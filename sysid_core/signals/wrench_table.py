@@ -66,7 +66,7 @@ class WrenchColumns:
 
     Attributes:
         time: Name of the time column (or its number without a header).
-        rate_hz: Sampling rate without a time column [Hz].
+        rate_hz: Sampling rate if there is no time column [Hz].
         wrench: Names of the six wrench columns, force then torque.
         joints: Names of the position columns, in the order of the robot's joints.
         pose: Names of the pose columns: x y z and a rotation (6, 7 or 12), a quaternion (4) or a

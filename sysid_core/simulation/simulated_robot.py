@@ -62,8 +62,9 @@ class SimulatedRobot:
     The robot holds its posture until commanded, plays joint trajectories as a
     joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
     critically damped reference, or applies streamed efforts. The efforts of its drives are limited.
-    If streamed efforts cease, the robot brakes within these limits and then holds its posture.
-    Position servos follow trajectories and streamed positions directly, and accept no efforts.
+    If streamed efforts cease, the robot brakes within the limits of its drives and then holds its
+    posture. Position servos follow trajectories and streamed positions directly, and accept no
+    efforts.
 
     Args:
         plant: Simulation of the physics.

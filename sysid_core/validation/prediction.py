@@ -38,8 +38,8 @@ class Prediction:
             and impacts, shape (K,).
         nominal: Efforts predicted with the URDF's inertial parameters and the identified friction,
             shape (K, n); None: not computed.
-        reaction: Efforts with which the controllers react to the noise of velocities, shape (K, n),
-            no part of `predicted`; None: no reaction is known.
+        reaction: Efforts caused by the controllers' response to velocity noise, shape (K, n), not
+            included in `predicted`; None: no such response is known.
     """
 
     source: str

@@ -55,8 +55,9 @@ def judge_identification(
     """Return a verdict on an identified arm from its data, its fit and its predictions, for all
     joints and for each.
 
-    The limits depend on the data: the error is compared with that of the mean effort, of the URDF's
-    masses with friction, and of free masses (as found by `examine`).
+    The limits depend on the data: the error is compared with the errors of three references: the
+    mean effort, the URDF's masses with friction, and freely estimated masses (as found by
+    `examine`).
 
     Args:
         identification: The identified robot.

@@ -218,11 +218,12 @@ class ArmData:
         loaded: Recordings with the known load; empty: none.
         others: Recordings for prediction only; empty: none.
         load: Known load; None: none.
-        columns: Column map of the tables; None: none.
-        columns_path: Path of the column map; None: none.
+        columns: Column map of the tables; None: no column map.
+        columns_path: Path of the column map; None: no column map.
         gravity: Gravity estimated from the recordings; None: not requested.
         plan: Executed sequential motion; None: unknown.
-        unexcited: Treatment of constants that no step excites: 'refuse' or 'prior'.
+        unexcited: Treatment of minimal constants that no step of the sequential method excites:
+            'refuse' or 'prior'.
     """
 
     model: RobotModel

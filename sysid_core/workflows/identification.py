@@ -47,7 +47,7 @@ class IdentifiedArm:
         fit: Identification with the chosen settings.
         training: Predictions of the fitted recordings.
         validation: Predictions of the validation recordings.
-        verdict: Verdict on the use of the result.
+        verdict: Verdict on whether the result may be used.
         description: Identified URDF with its errors; None: not permitted or not possible.
         inputs: Sources of the data; empty for data in memory.
         exports: Files in other formats, each with its error.

@@ -21,8 +21,8 @@ _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # optio
 
 
 def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
-    """Return the entry `inputs` of result.json: files with hashes, options, and the key of the
-    work.
+    """Return the entry `inputs` of result.json: files with hashes, options, and the key that
+    identifies the computation.
 
     Args:
         settings: Settings of a workflow, as a dataclass or plain data.
@@ -78,9 +78,9 @@ def _without_files(value: Any, paths: Collection[str]) -> Any:
 
 
 def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
-    """Return the key of a piece of work, which changes with its data, settings or code.
+    """Return the key that identifies a computation; it changes with its data, settings or code.
 
-    Files enter the key by their content, independent of place and date; robots of
+    Files contribute to the key by their content, independently of path and date; robots of
     example-robot-data by their description.
 
     Args:
@@ -121,7 +121,7 @@ def code_hash() -> str:
 
 
 def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Return the entries of files with their SHA-256."""
+    """Return the files with their SHA-256, as entries of result.json."""
     # realpath, since Path.resolve raises for links in a circle, which hash_of refuses
     return [{"role": role, "path": os.path.realpath(p), "sha256": hash_of(p)} for p in paths]
 

@@ -82,7 +82,8 @@ class ArmPlanSettings(_Bounded):
         spans: Number of knot intervals of a B-spline instead of the Fourier series; 0: none.
         periods: Number of repetitions of the Fourier series.
         criterion: Criterion: d (volume of the covariance ellipsoid), mean (geometric mean of the
-            standard deviations), a (mean variance), worst, condition, condition-si, or target.
+            standard deviations), a (mean variance), worst (largest variance), condition (condition
+            number of the scaled regressor), condition-si (in SI units), or target.
         target: For --criterion target: base parameters to be estimated accurately, or a trajectory
             whose torques are to be predicted accurately.
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
@@ -209,8 +210,8 @@ class ServoPlanSettings(_Bounded):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopsPlanSettings(_Bounded):
-    """Settings of motions of a closed chain's driven joints, which determine those of its passive
-    joints.
+    """Settings of motions of a closed chain's driven joints, which also determine the motions of
+    its passive joints.
 
     Attributes:
         urdf: URDF file, if the loops file does not contain one.
@@ -218,7 +219,7 @@ class LoopsPlanSettings(_Bounded):
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Share of the joint range in which the loops close that the motion may use, 0 to 1.
+        fill: Usable fraction (0 to 1) of the joint range in which the loops can be closed.
         drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Number of motions in each generation of the search.
         generations: Number of generations of the search.

@@ -93,7 +93,7 @@ class Planning:
         rate_hz: Sampling rate of the motion [Hz].
         seed: Seed of the random numbers; the same seed gives the same motion.
         progress: Function called with the completed share and a description of the step.
-        inputs: Files with their hashes, settings, and the key of the work.
+        inputs: Files with their hashes, settings, and the key that identifies the computation.
     """
 
     robot: str

@@ -39,8 +39,8 @@ class SequentialSettings:
     Attributes:
         plan: With --method sequential: trajectory of the executed motion, from `sysid plan
             sequential`.
-        unexcited: With --method sequential: treatment of minimal constants that the motion does not
-            excite: 'refuse' ends with an error, 'prior' keeps their URDF values.
+        unexcited: With --method sequential: treatment of minimal constants that no step excites:
+            'refuse' ends with an error, 'prior' keeps the values of the URDF.
     """
 
     plan: Path | None = None
@@ -149,7 +149,7 @@ class TorqueWeighingSettings:
         frame: Frame that carries the payload, such as tool0.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         unloaded: Recording of the same arm without the payload; may be repeated. Default: the
-            parameters of the URDF replace it.
+            parameters of the URDF are used instead.
         arm: estimate.yaml of the unloaded arm (full parameters), which replaces --unloaded.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
         gain_sd: Relative standard deviation of each drive gain; default: the column map's `gain_sd`,
@@ -158,8 +158,8 @@ class TorqueWeighingSettings:
             from these and from --target-torque replace those of the column map.
         target_torque: Columns FIRST-LAST of the controller's model torques.
         friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
-        shape: Shape of the payload in the frame --frame, as in `sysid payload`: a prior of the
-            inertia.
+        shape: Shape of the payload in the frame given by --frame, as in `sysid payload`: a prior
+            for the inertia.
         reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
             of the frame [m].
         size: Radius of a ball that is about as large as the payload [m].
@@ -290,7 +290,7 @@ class WeighSettings:
             [scale 0.001]'), or a YAML file (see config/shapes). Without a shape, the inertia is
             less accurate.
         shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
-            0.5 (approximate) for a typed shape.
+            0.5 (approximate) for a shape given by its dimensions.
         sensor_robot: Options that describe the robot and the force-torque sensor.
         table: Options that describe the columns of a table.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.

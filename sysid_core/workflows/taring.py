@@ -74,8 +74,8 @@ class Tared:
 
 
 def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
-    """Estimate the bias of the sensor and the load from static postures; a wrong mounting is an
-    error.
+    """Estimate the bias of the sensor and the load from static postures, and raise an error if the
+    mounting is wrong.
 
     Args:
         settings: Settings of recording, robot and sensor.

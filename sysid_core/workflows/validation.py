@@ -39,7 +39,7 @@ class ValidatedArm:
         predictions: Predictions, one per recording.
         verdict: Verdict on the accuracy of the predictions.
         name: Name of the identification.
-        inputs: Files with their hashes, settings, and the key of the work.
+        inputs: Files with their hashes, settings, and the key that identifies the computation.
     """
 
     identification: Identification

@@ -109,7 +109,7 @@ class WeighedRecording(Weighed):
         truth: True parameters pi, shape (10,); None: unknown.
         flange_frame: Name of the controller's payload frame; empty: the sensor frame.
         remarks: Assumptions, findings and corrections, one sentence each.
-        inputs: Files with their hashes, settings, and the key of the work.
+        inputs: Files with their hashes, settings, and the key that identifies the computation.
     """
 
     recording: Path
@@ -321,7 +321,7 @@ class FoundPart:
 def which_part(
     recording: Path, settings: WeighSettings, parts: Path, expected: str = ""
 ) -> FoundPart:
-    """Decide which known load the robot held, from some tenths of a second of data.
+    """Decide which known load the robot held, from a few tenths of a second of data.
 
     Args:
         recording: Path of a rosbag2 folder, MCAP file or table, with one load.

@@ -18,7 +18,7 @@ class Job(Generic[Item]):
     """Unit of work with a key and a function.
 
     Attributes:
-        key: Identifier of the work; equal work has an equal key at any time and on any machine.
+        key: Identifier of the job; identical jobs have the same key at any time and on any machine.
         item: Argument of the function.
         known: Fields of the rows of the job that are set even if the job fails: recording, robot,
             tool.

@@ -33,7 +33,7 @@ class NodeSpec:
         name: Node name.
         namespace: Namespace of the node, such as "left_arm"; "" for none.
         parameters: Parameter values by name.
-        remappings: New name by the original name of a topic or an action.
+        remappings: Remappings of topics and actions: new name by original name.
     """
 
     executable: str
@@ -91,7 +91,7 @@ def demo_graph(
 
 
 def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """Return a copy of the nodes that use the clock of the simulated robot, which waits for late
+    """Return a copy of the nodes, set to use the clock of the simulated robot, which waits for late
     nodes.
 
     On a computer that is too slow for real time, all nodes are slowed down alike.
@@ -109,8 +109,8 @@ def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
 
 
 def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:
-    """Return a copy of the nodes that read and write files below one folder, unless their folders
-    are set explicitly.
+    """Return a copy of the nodes, set to read and write files below one folder, unless their
+    folders are set explicitly.
 
     Args:
         specs: Specifications of the nodes.

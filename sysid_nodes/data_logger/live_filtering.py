@@ -124,7 +124,8 @@ class LiveFiltering:
         self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
 
     def tare(self, now_ns: int, seconds: float) -> None:
-        """Estimate the bias from the sensor readings of the next seconds, whenever they arrive."""
+        """Estimate the bias from the next seconds of sensor readings, as measured by their time
+        stamps, not by their time of arrival."""
         self._wrench_filter.forget_bias()
         _, publisher = self._newest.get("wrench", (0, ""))
         begin = self.gates["wrench"].stamp_at(now_ns, publisher)

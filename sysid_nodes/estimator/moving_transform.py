@@ -15,7 +15,7 @@ _PATIENCE_S = 3.0  # for a frame on tf; drivers send it many times a second
 
 class MovingTransform:
     """Receiver of the next transform of one frame on `tf`; it subscribes until the transform
-    arrives, for at most some seconds.
+    arrives, for at most a few seconds.
 
     Args:
         node: Node that subscribes.

@@ -9,10 +9,10 @@ K, V = TypeVar("K"), TypeVar("V")
 
 
 class Newest(dict[K, V]):
-    """Dictionary of the entries that were set last.
+    """Dictionary that keeps only the most recently set entries.
 
-    Names in messages may be wrong or invented without end; a node that keeps something for each
-    name would fill the memory.
+    Names in messages may be wrong or unlimited in number; a node that keeps something for each name
+    would run out of memory.
 
     Args:
         most: Largest number of entries.

@@ -97,7 +97,7 @@ def check(schema: type, name: str, value: Any) -> Any:
         float.
 
     Raises:
-        ParameterError: The value has another type, is out of range, or is none of the choices.
+        ParameterError: The value has the wrong type, is out of range, or is not one of the choices.
     """
     fields = {f.name: f for f in dataclasses.fields(schema)}
     if name not in fields:
@@ -148,7 +148,7 @@ def typed(schema: type, name: str, value: Any) -> Any:
     """Return the checked value of a parameter, as an Enum member where the field requires one.
 
     Raises:
-        ParameterError: The value has another type, is out of range, or is none of the choices.
+        ParameterError: The value has the wrong type, is out of range, or is not one of the choices.
     """
     (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
     default = field.default

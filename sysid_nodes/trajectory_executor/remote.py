@@ -25,7 +25,7 @@ _BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
 
 
 class Remote:
-    """Calls of other nodes from coroutines, one at a time. The executor is armed before each
+    """Calls to other nodes from coroutines, one at a time. The executor is armed before each
     motion.
 
     Args:

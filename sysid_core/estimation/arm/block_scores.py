@@ -303,7 +303,8 @@ class PredictionSpread:
     Attributes:
         spread: Standard deviation of the predicted efforts relative to the residual of the fit [-].
         relative: Standard deviation relative to the efforts of a typical motion [-].
-        joints: Standard deviation of each joint relative to its residual, by joint name [-].
+        joints: Standard deviation of the predicted effort of each joint relative to its residual,
+            by joint name [-].
     """
 
     spread: float

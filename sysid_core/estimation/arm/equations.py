@@ -148,7 +148,8 @@ class ArmEquations:
             whose regressor is recomputed for each use.
         structure: Regressor at random states, shape (s, p).
         prior: Prior inertial parameters, shape (10 N,).
-        scale: Natural scale of the inertial parameters, shape (10 N,).
+        scale: Typical magnitudes of the inertial parameters (natural scale), by which they are
+            normalised, shape (10 N,).
     """
 
     model: RobotModel

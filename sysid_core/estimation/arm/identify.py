@@ -46,13 +46,13 @@ class Identification:
         friction: Model of friction and drives (motor inertia, gain, offset).
         processing: Preprocessing of the recordings.
         estimate: Values with uncertainty, of base or full parameters.
-        parameters: All parameters, inertial then friction, shape (p,). They agree with the
-            estimate; if several values do, they are those closest to the URDF.
+        parameters: All parameters, inertial then friction, shape (p,). They are consistent with the
+            estimate; if several values are, those closest to the URDF are used.
         names: Names of all parameters.
         scale: Natural scale of every parameter, which is its prior standard deviation, shape (p,);
             None if the result was read from a file.
-        feedback: Velocity gains of the controllers; None: the efforts show no reaction to the
-            noise of velocities.
+        feedback: Velocity gains of the controllers; None: the efforts show no response to velocity
+            noise.
     """
 
     model: RobotModel
@@ -247,7 +247,8 @@ def identify(
     *,
     load_rounds: int = 3,
 ) -> Identification:
-    """Identify an open chain, or a closed one as its `DrivenRobot`, from one or several recordings.
+    """Identify an open chain, or a closed chain represented by its `DrivenRobot`, from one or
+    several recordings.
 
     Args:
         model: Robot model.

@@ -88,7 +88,7 @@ class Processing:
             undetermined.
         rate_hz: Sampling rate of the regressor (or the recording's own rate, if lower) [Hz].
         motion_cutoff_hz: Cut-off frequency of the filter for positions and their derivatives [Hz].
-        differentiate: Source of velocities and accelerations: `filter` (measured velocities if
+        differentiate: Source of velocities and accelerations: `filter` (uses measured velocities if
             present), or `positions` alone.
         delay: Delay of the efforts relative to the positions [s].
     """

@@ -80,10 +80,10 @@ class TorqueDelay:
     def of(cls, equations: ArmEquations) -> TorqueDelay:
         r"""Estimate the common delay of the efforts together with the parameters.
 
-        Gauss-Newton steps (`delay_step`) with the motion shifted. The search starts from the best
-        of delays up to `FAR`; if torques are fitted up to such high frequencies that a delay by a
-        whole period could be mistaken for none, the candidates are delays up to a millisecond,
-        spaced by a quarter of the shortest period.
+        Gauss-Newton steps (`delay_step`) are made with the motion shifted by the current delay. The
+        search starts from the best of several candidate delays up to `FAR`; if torques are fitted
+        up to such high frequencies that a delay of a whole period could be mistaken for none, the
+        candidates only reach one millisecond, spaced by a quarter of the shortest period.
 
         Args:
             equations: Measurement equations of the filtered recordings.
@@ -107,7 +107,7 @@ class JointDelay:
         seconds: Delay in addition to the common one, positive where the efforts are late [s].
         sd: Standard deviation of the delay, for residuals correlated in time [s].
         gain: Relative decrease of the error on held-out blocks if the delay is corrected; NaN: not
-            computed, because the odds are not clear.
+            computed, because the odds of a delay are not clear.
     """
 
     joint: str

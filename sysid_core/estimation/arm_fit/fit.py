@@ -138,10 +138,10 @@ class ArmFit:
     Attributes:
         identification: Identified robot with its estimate.
         lags: Estimated delays of the efforts.
-        prior_weight: Weight of the prior in use [-]; None if the method has no prior.
+        prior_weight: Weight of the prior that was used [-]; None if the method has no prior.
         benefits: Relative increase of the held-out error without a friction term, by term and
             joint.
-        load: Known load of the loaded recordings; None: none.
+        load: Known load of the loaded recordings; None: no known load.
         loaded: Identification together with drive gains and load; None without loaded recordings.
         spread: Scatter of the torques predicted for other motions; None: not computed.
         differentiations: Held-out error by source of velocities; empty if only one was tried.
@@ -195,7 +195,7 @@ def fit_arm(
         settings: Given settings; all others are chosen by cross-validation. Velocities computed
             from positions may replace measured ones only if neither cut-off nor source of
             velocities is given, and the recordings have at most `MOST_TRIED` samples.
-        load: Known load of the loaded recordings; None: none.
+        load: Known load of the loaded recordings; None: no known load.
         loaded: Recordings with the load.
         progress: Function called with each step.
 

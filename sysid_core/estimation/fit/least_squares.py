@@ -153,7 +153,8 @@ class ConsistentLeastSquares:
     2020), which does not depend on frames or units.
 
     The estimate without prior is stored in `measured`: base parameters with standard deviations. A
-    parameter has a standard deviation if the data determine it alone, or if a prior was declared.
+    parameter has a standard deviation if the data determine it individually, or if a prior was
+    declared.
 
     Args:
         prior: Metric of the distance to the URDF's values.

@@ -96,14 +96,14 @@ class Regression:
         prior_sd: Natural scale of the deviations from the prior (see `inertial_scale` and
             `friction_scale`), shape (p,).
         non_negative: Mask of the parameters that physics requires to be non-negative, shape (p,).
-        structure: Rows with the row space of the regressor of an ideal motion, shape (s, p): the
-            regressor at random states, or its triangular factor.
+        structure: Rows that span the row space of the regressor of an ideal motion, shape (s, p):
+            the regressor at random states, or its triangular factor.
         starts: First sample (index) of each gapless span; noise is correlated only within a span.
         massless: Names of bodies without mass (rods of a closed chain), with all parameters 0.
         used: Mask of the equations in use, shape (K, n); None: all. Others are 0 in Y and tau.
-        time: Time of each sample since the start of the first recording, recordings in sequence,
-            shape (K,) [s]; None: unknown.
-        motion_time: Time as in `time`, but for a repeated motion that of its first occurrence (see
+        time: Time of each sample since the start of the first recording, with the recordings placed
+            one after another, shape (K,) [s]; None: unknown.
+        motion_time: As `time`, but a repeated motion has the times of its first occurrence (see
             `first_times`), shape (K,) [s]; None: no repeated motion.
         recordings: Index of the first sample of each recording; empty: unknown.
     """

@@ -32,7 +32,8 @@ def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
     Args:
         shape: Shape of the body in the sensor frame.
         mass: Total mass [kg].
-        contrast: Relative standard deviation of the density between regions of 1/56 volume.
+        contrast: Relative standard deviation of the density between regions of 1/56 of the volume
+            each.
 
     Returns:
         Covariance, shape (10, 10).
@@ -48,7 +49,8 @@ class DensityPrior:
 
     Attributes:
         shape: Shape of the body in the sensor frame.
-        contrast: Relative standard deviation of the density between regions of 1/56 volume.
+        contrast: Relative standard deviation of the density between regions of 1/56 of the volume
+            each.
     """
 
     shape: Shape

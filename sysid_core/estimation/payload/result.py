@@ -143,7 +143,7 @@ def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdic
 
 @dataclass(frozen=True)
 class PayloadSummary:
-    """Payload with standard deviations in the units of robot controllers.
+    """Payload with standard deviations, in the quantities that robot controllers use.
 
     Attributes:
         mass: Mass [kg].

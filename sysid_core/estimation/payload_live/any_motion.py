@@ -60,8 +60,9 @@ def weigh_motion(
 
     If the recording has marks, the sensor is tared in the marked postures, and the payload is
     estimated from the marked motion. Without a tare, sign and axes of the wrench are estimated if
-    they are not declared, and the bias (the part that does not rotate with gravity) together with
-    the load. With a tare, only the samples after the last change of the load are used.
+    they are not declared; the bias (the part that does not rotate with gravity) is estimated
+    together with the load. With a tare, only the samples after the last change of the load are
+    used.
 
     Args:
         recording: Joint states and wrench, over any part of a run; marks are optional.
@@ -240,8 +241,8 @@ def held_data(
     sensor: SensorModel | None = None,
     still: bool = False,
 ) -> tuple[PayloadData, SensorModel]:
-    """Return the samples of a recording without sensor bias and tool, and the remaining uncertainty
-    of the sensor.
+    """Return the samples of a recording after subtraction of sensor bias and tool, and the
+    remaining uncertainty of the sensor.
 
     Args:
         recording: Joint states and wrench of one load.

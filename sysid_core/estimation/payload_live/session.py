@@ -356,8 +356,8 @@ class PayloadSession:
         return min(read, max(self._last_mark, self.last_stamp_ns)) if self._awaits_end else read
 
     def held_data(self, seconds: float) -> tuple[PayloadData, SensorModel]:
-        """Return the newest samples, in a marked motion or not, without sensor bias and tool, and
-        the remaining uncertainty of the sensor.
+        """Return the newest samples, in a marked motion or not, after subtraction of sensor bias
+        and tool, and the remaining uncertainty of the sensor.
 
         Args:
             seconds: Duration of the requested samples, up to the newest [s].

@@ -27,14 +27,14 @@ class Weighing:
 
     Attributes:
         estimate: Estimate by `PayloadMAP`.
-        data: Data of the estimate, without tool and bias as a tare gave them; without a tare, the
-            bias is still in it.
+        data: Data used for the estimate, after subtraction of the tool and bias found by the tare;
+            without a tare, the data still contain the bias.
         sensor_frame: Name of the sensor frame, to which the payload refers.
         calibration: Calibration of the sensor; None: not tared.
         changes: Changes of the load during the motion.
         notes: Remarks on the processing of the readings and on the sensor, one sentence each.
-        doubts: Reasons to doubt the estimate that follow from the raw readings and are not in the
-            estimate.
+        doubts: Reasons to doubt the estimate, found in the raw readings and not stored in the
+            estimate itself.
         running: Result of the live estimator from the same samples; None without a tare.
         smoothed: Smoothed joint states that the estimate used; None for static postures.
     """
@@ -57,8 +57,8 @@ def judge_weighing(
 ) -> Verdict:
     """Return a verdict on whether a payload estimate may be sent to a controller.
 
-    The verdict is a failure if the mass is not positive and known to 30 %, or if the parameters are
-    physically inconsistent; it contains the warnings of the estimate and of the tare.
+    The verdict is a failure unless the mass is positive and known to 30 % and the parameters are
+    physically consistent; it contains the warnings of the estimate and of the tare.
 
     Args:
         estimate: Estimate of a payload.

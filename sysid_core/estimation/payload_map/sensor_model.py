@@ -52,8 +52,9 @@ class SensorModel:
             the ratio of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
         force_gain: Standard deviations, after a calibration, of the common gain of the forces and
             of each entry of their 3x3 gain matrix [-]; None: from `gain` and `crosstalk`.
-        bias_scales: Equally probable factors on `bias`, weighted by the evidence of the data [-].
-            One alone: the tare may be stale, or the bias may wander (`hypotheses`).
+        bias_scales: Factors on `bias`, equally probable a priori and weighted by the evidence of
+            the data [-]; a single factor: the tare may be stale, or the bias may wander
+            (`hypotheses`).
     """
 
     noise: tuple[float, float] | None = None

@@ -180,7 +180,7 @@ class SequentialFit:
         joints: Joint of each constant.
         values: Estimated constants, shape (q,).
         solution: Solution of the recursion: covariance with the share of each step, and steps.
-        prior_covariance: Natural covariance of the constants, shape (q, q).
+        prior_covariance: Prior covariance of the constants, from their natural sizes, shape (q, q).
         at_once_sd: Standard deviations of a simultaneous solution of the same equations, shape
             (q,).
         rows_used: Number of torque samples used, by joint.
@@ -242,7 +242,7 @@ class SequentialLeastSquares:
     The torques of joint j determine those constants that they excite and that are still unknown;
     constants from earlier steps are used as known, with propagation of their errors. Friction of
     the moving joint is estimated with its body. Constants that a step excites too weakly are
-    postponed to the steps of the joints before it.
+    postponed to the steps of the preceding joints in the chain.
 
     Args:
         minimal: Minimal constants of the robot.

@@ -29,8 +29,9 @@ class SequentialIdentification:
     """Result of a sequential identification.
 
     Attributes:
-        identification: The robot, its parameters and predictions, as from every other method.
-        fit: Steps, constants and growth of the error.
+        identification: The robot, its parameters and predictions, in the form that every other
+            method returns.
+        fit: Steps, constants and propagation of the error.
         segments: Time intervals that were used, relative to the start of their recording.
     """
 
@@ -123,7 +124,8 @@ def motion_mask(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np.b
 def motion_segments(
     time: ArrayLike, v: ArrayLike, names: Sequence[str], threshold: float = 0.01
 ) -> tuple[Segment, ...]:
-    """Return the time intervals in which the same joints move, found in the data.
+    """Return the time intervals, found in the data, during which the set of moving joints is
+    constant.
 
     Args:
         time: Times, shape (K,) [s].

@@ -50,7 +50,8 @@ class RecursionStep:
         name: Name of the joint whose torques were used.
         n_settled: Number of parameter directions determined in this step.
         n_postponed: Number of directions that are excited too weakly to be determined in this step.
-        condition: Condition number of the determined part in natural units; 1 if there is none.
+        condition: Condition number of the determined part, with parameters scaled by their natural
+            sizes; 1 if there is none.
         directions: Directions determined in this step, shape (p, n_settled).
         CLEAR: Standard deviation in natural units from which on a direction is settled at once.
     """

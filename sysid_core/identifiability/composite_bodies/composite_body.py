@@ -103,11 +103,12 @@ class MinimalConstants:
 
     @classmethod
     def of(cls, model: RobotModel) -> MinimalConstants:
-        """Return the minimal inertia constants of a serial arm (theorem 2), with its gravity.
+        """Return the minimal inertia constants of a serial arm under its gravity vector (Lin 1992,
+        theorem 2).
 
         Raises:
             ModelError: The robot is not a serial arm of revolute and prismatic joints.
-            IdentifiabilityError: The robot has no gravity, which the theorem assumes.
+            IdentifiabilityError: The robot has no gravity, although the theorem assumes gravity.
         """
         chain = DrivingAxisChain.from_model(model)
         if not np.any(chain.gravity):

@@ -182,9 +182,10 @@ def structural_identifiability(
     r"""Return the structural identifiability of a robot: combinations of its parameters that ideal
     data would determine.
 
-    The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023): exact, from the
-    kinematics alone, in time proportional to the number of bodies. Zero masses in the description
-    have no effect, because the ten parameters of every body count as unknown.
+    Uses the recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023), which is
+    exact, needs only the kinematics, and takes time proportional to the number of bodies. Zero
+    masses in the description have no effect, because the ten parameters of every body count as
+    unknown.
 
     Args:
         model: Robot with any tree of revolute, continuous, prismatic, planar, spherical, floating,

@@ -31,7 +31,7 @@ class AssemblyMap:
         assembled: Mask of the postures with closed loops, shape (K,).
         within_limits: Mask of the assembled postures that also respect the limits of the passive
             joints, shape (K,).
-        condition: Condition number of J_u, shape (K,).
+        condition: Condition number of J_u, the passive columns of the loop Jacobian, shape (K,).
         alternatives: Mask of the postures with a second solution within the limits, shape (K,).
         residual: Largest closure error of the assembled postures [m].
         most: Largest permitted condition number of J_u.
@@ -93,11 +93,12 @@ class AssemblyMap:
 
 
 def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
-    """Return the range of the actuated joints, given or found by a search; motors that share a loop
-    are moved by their sum and difference.
+    """Return the range of the actuated joints, given or found by a search; for motors that share a
+    loop, the coordinates are the sum and the difference of their positions.
 
     Raises:
-        ExcitationError: The home posture is outside the limits, or no range closes everywhere.
+        ExcitationError: The home posture is outside the limits, or there is no range in which the
+            loops close everywhere.
         ModelError: The home posture does not assemble, or the actuated joints do not determine the
             passive ones there or in the centre of the range.
     """

@@ -184,7 +184,7 @@ class Conditioning:
     Attributes:
         excitation: Numerical rank of the regressor with columns scaled to unit length, and the
             exact structural rank.
-        orthonormal: cond(W) of an orthonormal base in SI units; `eigenvalue_ratio` is its square.
+        orthonormal: cond(W) for an orthonormal basis in SI units; `eigenvalue_ratio` is its square.
     """
 
     excitation: Excitation

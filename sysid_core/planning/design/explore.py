@@ -47,7 +47,7 @@ class Goal:
     """Termination criterion of the exploration.
 
     Attributes:
-        deviation: Requested standard deviation, relative to the natural size of a parameter [-].
+        deviation: Requested standard deviation, relative to the natural scale of a parameter [-].
         names: Names of the base parameters that must reach the requested standard deviation; empty:
             all.
         longest: Largest total duration of all motions [s].
@@ -78,7 +78,8 @@ class Explorer:
             parameters that are still inaccurate.
         n_iterations: Number of iterations of the optimisation of each motion; 0: the best of a few
             random motions is used.
-        seed: Seed of the random numbers; the result is reproducible, on one computer bit for bit.
+        seed: Seed of the random numbers; the result is reproducible, and bit-identical on the same
+            computer.
         duration: Duration of the motions executed so far [s].
         n_pieces: Number of motions executed so far.
     """

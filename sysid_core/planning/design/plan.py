@@ -117,10 +117,10 @@ def plan_arm_motion(
 ) -> ArmPlan:
     """Plan the Fourier motion with the smallest expected errors of an arm's parameters.
 
-    Many random series are generated. The best are improved by L-BFGS on the criterion of the
-    expected covariance with increasing penalties; each is then reduced until the dense check
-    passes, and the best is returned. The result depends on the seed, but not on the number of
-    processes.
+    Many random series are generated. The best candidates are improved by L-BFGS on the criterion of
+    the expected covariance with increasing penalties; each is then reduced in amplitude until the
+    dense check passes, and the best is returned. The result depends on the seed, but not on the
+    number of processes.
 
     Args:
         model: Robot model.

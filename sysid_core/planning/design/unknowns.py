@@ -42,7 +42,7 @@ class Unknowns:
         model: Robot with nominal parameters.
         structure: Exact structural identifiability of the robot.
         friction: Friction terms that are estimated as well.
-        effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
+        effort_sd: Standard deviation of the error of each joint's effort, shape (n,) [N m or N].
         correlation: Time over which errors of the efforts are correlated [s].
         base: Identifiable combinations of all parameters, inertial and friction together.
         prior_covariance: Prior covariance of all parameters, shape (p, p).

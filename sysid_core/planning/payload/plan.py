@@ -268,8 +268,8 @@ def plan_payload_motion(
 ) -> PayloadPlan:
     """Plan and check a payload motion for an arm.
 
-    Among random postures without contact, the one with the most information about the load (largest
-    log-determinant) is selected in which the motion respects all limits.
+    Among random postures without contact in which the motion respects all limits, the one with the
+    most information about the load (largest log-determinant) is selected.
 
     Args:
         model: Robot model.

@@ -189,7 +189,7 @@ class SequentialPlan:
     """Motion of one joint at a time, with the expected condition numbers.
 
     Attributes:
-        trajectory: Checked trajectory of the whole motion; every swing is a segment.
+        trajectory: Checked trajectory of the whole motion; every move is a segment.
         moves: Moves in the order in which they are played.
         steps: Steps of the recursion, last joint first, with the constants of each and its
             conditioning.

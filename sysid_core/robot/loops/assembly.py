@@ -67,8 +67,8 @@ class ClosedMechanism(Mechanism):
         """Solve for the posture that closes the loops at given actuated positions, as accurately as
         possible.
 
-        Without a start, the path from the home posture is followed, so that the robot can reach the
-        solution; with a start, Newton's method begins there.
+        Without an initial guess, the solution is followed from the home posture, so that the robot
+        can reach it; with one, Newton's method starts there.
 
         Args:
             q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
@@ -93,8 +93,8 @@ class ClosedMechanism(Mechanism):
         return found
 
     def assemble(self, q_a: ArrayLike, start: ArrayLike | None = None) -> Array:
-        """Return the positions of all joints from those of the actuated joints: Γ of eq. 18 by
-        Newton iterations; (K, n_a) to (K, n).
+        """Return the positions of all joints from those of the actuated joints: Γ of Zhang et al.
+        2024, eq. 18, by Newton iterations; (K, n_a) to (K, n).
 
         Args:
             q_a: Positions of the actuated joints, shape (K, n_a) [rad or m].
@@ -140,8 +140,9 @@ class ClosedMechanism(Mechanism):
         return _map_from_jacobian(self, self.loop_jacobian(q))
 
     def closure_state(self, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False) -> ClosureState:
-        """Return the velocities, the matrix G and the drift `Ġ q̇_a` (eq. 22) of the closed loops
-        at given postures; the drift of the passive joints is `-J_u^{-1} J̇ q̇`.
+        """Return the velocities, the matrix G and the velocity-dependent acceleration `Ġ q̇_a`
+        (Zhang et al. 2024, eq. 22) of the closed loops at given postures; for the passive joints it
+        contains `-J_u^{-1} J̇ q̇`.
 
         Args:
             q: Joint positions of closed postures, shape (K, n) [rad or m].
@@ -170,8 +171,9 @@ class ClosedMechanism(Mechanism):
         return ClosureState(q, v, G, drift, residual)
 
     def passive_condition(self, q: ArrayLike) -> Array:
-        """Return the condition number of J_u, shape (K,); very large near a singularity, where the
-        actuated joints no longer determine the passive ones.
+        """Return the condition number of J_u (passive-joint columns of the loop Jacobian), shape
+        (K,); very large near a singularity, where the actuated joints no longer determine the
+        passive ones.
         """
         if not self.passive:
             return np.ones(len(postures_of(self, q)))

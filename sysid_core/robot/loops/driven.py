@@ -73,8 +73,8 @@ class DrivenRobot(RobotModel):
 
     Attributes:
         name, pin_model, urdf_hash, urdf_xml, locked: As in `RobotModel`, for the open tree.
-        mechanism: Loops, driven joints, and friction of the passive joints. The bodies of its model
-            are ignored; those of this robot are used.
+        mechanism: Loops, driven joints, and friction of the passive joints. The bodies of the
+            mechanism's model are ignored; those of this robot are used.
     """
 
     mechanism: ClosedChain | None = None

@@ -178,7 +178,7 @@ class LoopsFile(FileSchema):
         """Return the range of the actuated joints; None if the file does not give one.
 
         Raises:
-            ModelError: The coordinates of the box are not those of the actuated joints.
+            ModelError: The coordinates of the box in the file do not determine the actuated joints.
         """
         n, box = len(self.actuated), self.excitation
         if isinstance(box, BoxEntry):

@@ -27,8 +27,8 @@ M = TypeVar("M", bound="Mechanism")
 class Coupling:
     """Linear coupling of joints: `sum_j k_j q_j = offset`.
 
-    A parallelogram that keeps a link's direction has coefficients 1; a joint that follows another,
-    `q_j = m q_i + b`, has 1 and -m.
+    A parallelogram that keeps a link's orientation constant has coefficients 1; a joint that
+    follows another, `q_j = m q_i + b`, has coefficients 1 and -m.
 
     Attributes:
         name: Name in messages.
@@ -91,7 +91,8 @@ class Loop:
     Attributes:
         name: Name in messages.
         kind: Kind of closure. `point`: the two origins coincide (ball joint, 3 equations). `rod`:
-            they keep a distance (1 equation). `weld`: the two frames coincide (6 equations).
+            the two origins keep a constant distance (1 equation). `weld`: the two frames coincide
+            (6 equations).
         a: First attachment of the loop closure.
         b: Second attachment of the loop closure.
         length: Length of the rod [m]; used by rods only.
@@ -123,7 +124,7 @@ class JointDrive:
     Attributes:
         F_c: Coulomb friction [N m].
         F_v: Viscous friction [N m s/rad].
-        I_a: Inertia of the drive, seen at the joint [kg m^2].
+        I_a: Inertia of the drive, reflected to the joint side [kg m^2].
         beta: Constant offset of the torque [N m].
         gear_ratio: Turns of the motor per turn of the joint [-].
         torque_limit: Largest torque of the drive, on the joint side of the gear [N m].
@@ -150,13 +151,14 @@ class JointDrive:
 class MotionBox:
     """Range of the actuated joints: a box in coordinates that may combine several joints.
 
-    Example: two toe motors that drive one foot can close their loops only in a diagonal band, so
-    that their sum and difference are used as coordinates.
+    Example: the loops of two toe motors that drive one foot can be closed only in a diagonal band
+    of their positions, so that their sum and difference are used as coordinates.
 
     Attributes:
         names: Names of the coordinates.
-        center: Actuated positions in the middle, shape (n_a,) [rad].
-        directions: Shares of the actuated joints (rows) in each coordinate (columns), (n_a, n_a).
+        center: Positions of the actuated joints at the centre of the box, shape (n_a,) [rad].
+        directions: Change of the actuated joints (rows) per unit of each coordinate (columns),
+            shape (n_a, n_a).
         half: Half the range of each coordinate, shape (n_a,) [rad].
     """
 

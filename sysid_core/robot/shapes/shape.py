@@ -54,11 +54,11 @@ class Shape:
         name: Name of the shape in reports.
         fingers: Vector from one finger of the gripper to the other, shape (3,) [m]; None unless
             only the opening of the gripper is known (`grasped`).
-        size_sd: Relative standard deviation of the lengths: 0 for a mesh from CAD or a scan, 0.5 for
-            typed sizes.
+        size_sd: Relative standard deviation of the lengths: 0 for a mesh from CAD or a scan, 0.5
+            for dimensions entered by hand.
 
     Raises:
-        ModelError: An array has another shape or is not finite, or the shape has no volume.
+        ModelError: An array has wrong dimensions or non-finite values, or the object has no volume.
 
     References:
         Nadeau, Giamou, Kelly 2022 (cells that carry the mass).

@@ -43,8 +43,8 @@ def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
 def build_typestore(
     definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
 ) -> Typestore:
-    """Message types of a ROS distribution (by default the latest), with additional types; the same
-    object for the same arguments.
+    """Return the message types of a ROS distribution (by default the latest), with additional
+    types; cached, so that the same arguments give the same object.
 
     Args:
         definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
@@ -106,7 +106,8 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
     """Return a function that decodes messages of one type from their CDR bytes.
 
     Bytes after the end of a message are padding and are ignored: `rclpy.serialization` appends such
-    bytes to messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
+    bytes to messages that end in an empty array; `Typestore.deserialize_cdr` refuses these
+    messages.
 
     Raises:
         SignalError: The definition of the type contains itself. The returned function raises it if

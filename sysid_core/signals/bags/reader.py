@@ -107,7 +107,7 @@ class Texts:
 
 
 def read_marks(bag: StoredBag) -> tuple[Mark, ...]:
-    """Return the marks of a bag in time order, with which a part of a long bag can be selected.
+    """Return the marks of a bag in time order; they can be used to select a part of a long bag.
 
     Args:
         bag: Opened bag.
@@ -134,8 +134,8 @@ def read_bag(
     """Read joint states, wrenches, marks and robot description from a bag.
 
     Messages have the stamp of their header, or the time of reception if the header's stamp is zero.
-    Invalid and disordered samples are dropped and counted in `notes`. A truncated bag is read up to
-    its last complete chunk.
+    Invalid and out-of-order samples are dropped and counted in `notes`. A truncated bag is read up
+    to its last complete chunk.
 
     Args:
         path: rosbag2 folder, .mcap or .db3 file, or opened bag.

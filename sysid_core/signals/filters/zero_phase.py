@@ -71,7 +71,8 @@ class ZeroPhaseFilter:
         return scipy.signal.sosfiltfilt(sections, signal, axis=0, padlen=min(pad, len(signal) - 1))
 
     def smooth(self, stream: JointStream, rate_hz: float) -> JointStream:
-        """Return the equally spaced positions, velocities and accelerations, all filtered alike.
+        """Return positions, velocities and accelerations at equally spaced times, all filtered
+        alike.
 
         Measured velocities are filtered; positions are differentiated only if velocities are
         missing. Efforts are resampled and left unfiltered.
@@ -88,7 +89,7 @@ class ZeroPhaseFilter:
 
 
 def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
-    """Return the derivative by fourth-order central differences `[1 -8 0 8 -1] / 12 dt`; lower
+    """Return the derivative by fourth-order central differences, `[1 -8 0 8 -1] / (12 dt)`; lower
     order at the ends.
 
     Args:

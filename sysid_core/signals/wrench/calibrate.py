@@ -149,14 +149,16 @@ class FullCalibration:
         mass: Mass on the sensor, and its standard deviation [kg].
         gain: Symmetric force gains, reading per force, shape (3, 3); 1 for a perfect sensor.
         gain_sd: Standard deviations of the gains, shape (3, 3).
-        mounting: Rotation vector from the described to the true axes, shape (3,) [rad].
+        mounting: Rotation vector from the sensor axes in the description to the true axes, shape
+            (3,) [rad].
         mounting_sd: Standard deviations of the rotation vector, shape (3,) [rad].
         tilt: Tilt of gravity about the base's horizontal axes, shape (2,) [rad].
         tilt_sd: Standard deviations of the tilt, shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Standard deviations of the drift, shape (6,) [N, N m].
         confounded: Parameters that the postures do not separate, one sentence each.
-        forces, torques: Fits of the forces and of the torques, each with the course of the bias.
+        forces, torques: Fits of the forces and of the torques, each with the bias as a function of
+            time.
         span: Times of the first and the last posture [s].
     """
 

@@ -102,8 +102,8 @@ def slow_part(samples: Array) -> float:
 
     The variance of moving averages is compared with the one that white noise would cause; the level
     of the white noise is estimated from fourth differences, which suppress slow changes. The result
-    is the larger ratio of forces and torques. The result is increased by vibration, by drift, and by
-    a hum near a multiple of the sampling rate.
+    is the larger of the two ratios, for forces and for torques. The result is increased by
+    vibration, by drift, and by a hum near a multiple of the sampling rate.
 
     Args:
         samples: Samples of one still posture, shape (N, 6).
@@ -179,7 +179,7 @@ def _frozen(wrench: Array, time: Array) -> list[WrenchFault]:
 
 
 def saturated(wrench: Array, ranges: Sequence[float | None] = ()) -> NDArray[np.bool_]:
-    """Return where the axes of a motion's readings (K, n) are saturated, shape (K, n).
+    """Return a mask of the saturated readings (K, n) of a motion, shape (K, n).
 
     Args:
         wrench: Readings in the order of time, shape (K, n).
@@ -305,14 +305,14 @@ class Hum:
 
 
 def wrench_hum(stream: WrenchStream) -> Hum | None:
-    """Return the strongest periodic disturbance at frequencies above the motion; None if there is
-    none, or with too few readings.
+    """Return the strongest periodic disturbance at frequencies above those of the motion; None if
+    there is none or if there are too few readings.
 
-    The power of noise is exponentially distributed about its mean in every bin of a spectrum
-    (Schuster 1898, On the investigation of hidden periodicities); a spectral line is reported if
-    its power exceeds the value that noise reaches in any bin with a probability of `_CHANCE`. A
-    Blackman window prevents leakage of the motion to other frequencies (Harris 1978, On the use of
-    windows for harmonic analysis, table 1).
+    In every bin of a spectrum, the power of noise is exponentially distributed with the expected
+    power as its mean (Schuster 1898, On the investigation of hidden periodicities); a spectral line
+    is reported if its power exceeds the value that noise reaches in any bin with a probability of
+    `_CHANCE`. A Blackman window prevents leakage of the motion to other frequencies (Harris 1978,
+    On the use of windows for harmonic analysis, table 1).
 
     Args:
         stream: Raw readings, at the rate of the sensor.

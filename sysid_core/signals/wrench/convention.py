@@ -97,18 +97,18 @@ class WrenchConvention:
     Attributes:
         sign: Sign of the readings.
         axes: Axes of the readings.
-        turn: Rotation between the axes of the readings and the described ones of sensor or base,
-            shape (3, 3); None: none.
-        gravity: Gravity in the base [m/s^2], shape (3,), if it differs from that of the motion;
-            None otherwise.
-        is_inverse: True if the given orientations are those of the base in the sensor.
+        turn: Rotation between the axes of the readings and those of sensor or base in the
+            description, shape (3, 3); None: no rotation.
+        gravity: Gravity in the base frame [m/s^2], shape (3,), if it differs from the gravity
+            stored with the motion; None otherwise.
+        is_inverse: True if the given orientations are those of the base in the sensor frame.
         shift: Delay of the readings [samples].
         rivals: Loads under all plausible conventions (including the selected one), the most likely
             first.
-        described: Load under the most likely convention that is near the description; None:
-            unknown.
-        arm: Distance of the load's centre of mass from the sensor [m], also if no load has it
-            because the torques are in another unit.
+        described: Load under the most likely convention that differs little from the description;
+            None: unknown.
+        arm: Distance of the load's centre of mass from the sensor [m]. It is also stated if it is
+            impossible because the torques are in another unit.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
@@ -283,12 +283,12 @@ class WrenchConvention:
         """Return True if forces and torques follow the proper acceleration at least as well as they
         follow gravity alone.
 
-        Accelerations from positions without good stamps are noise, with which the load would seem
-        lighter (errors in variables). Both models are compared with the readings through their best
-        linear maps, so that sign and axes do not matter. The two models are compared by the noise
-        with which a fit would weigh the residuals (`learned_noise`), and not by the whole spectrum
-        of the residuals: at high frequencies the residual is an error of the model in proportion to
-        the motion.
+        Accelerations from positions with inaccurate time stamps are mostly noise, which makes the
+        load appear lighter (errors in variables). Both models are compared with the readings
+        through their best linear maps, so that sign and axes do not matter. The two models are
+        compared by the noise with which a fit would weight the residuals (`learned_noise`), and not
+        by the whole spectrum of the residuals, because at high frequencies the residual is a model
+        error proportional to the motion.
 
         Args:
             wrench: Readings, shape (K, 6) [N, N m].

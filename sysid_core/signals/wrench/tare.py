@@ -124,7 +124,8 @@ class StaticPostures:
         return _postures(spans, model, frame)
 
     def with_dress_pack(self, kept: SensorCalibration) -> SensorCalibration:
-        """Return the calibration with tool, bias and dress pack of an empty arm.
+        """Return the calibration with the tool, bias and dress pack estimated on the arm without a
+        payload.
 
         The standard deviation of the bias is replaced by that of the prediction errors in postures
         that were not used in the fit.
