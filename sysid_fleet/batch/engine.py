@@ -27,7 +27,7 @@ LEAN = {  # what Dask's workers do beside the work cost a quarter of their proce
     "distributed.nanny.pre-spawn-environ": {},
 }
 FETCH = 30.0  # [s] for a result that is there
-CLOSE = 15.0  # [s] for the processes to end
+CLOSE, INTERRUPTED = 15.0, 3.0  # [s] for the processes to end, and after Ctrl-C
 AHEAD = 4  # items handed out for each worker: it is busy, and little is lost
 
 
@@ -107,13 +107,15 @@ class Engine:
         return self
 
     def __exit__(self, kind: type | None = None, *error: object) -> None:
+        timeout_s = CLOSE
         if kind is KeyboardInterrupt:  # Dask would wait for each process to start, then end it
+            timeout_s = INTERRUPTED
             for process in set(active_children()).difference(self._others):
                 process.kill()
         for one in (self._client, self._local):
             if one is not None:
                 with suppress(TimeoutError, UnboundLocalError):  # Dask's, of what never started
-                    one.close(timeout=CLOSE)
+                    one.close(timeout=timeout_s)
         self._client = self._local = None
 
     def _connect(self) -> None:

@@ -261,7 +261,7 @@ def test_ctrl_c_ends_processes_that_have_not_started_yet(tmp_path: Path) -> None
     )
 
     def members() -> list[str]:
-        wanted = ["ps", "-o", "args=", "-s", str(process.pid)]
+        wanted = ["ps", "-ww", "-o", "args=", "-s", str(process.pid)]
         lines = subprocess.run(wanted, capture_output=True, text=True, check=False).stdout
         return [line for line in lines.splitlines() if "defunct" not in line]
 
