@@ -109,7 +109,7 @@ class Hypothesis:
             return "effort-scale", ""
         if self.kind is Fault.OTHER_ROBOT:
             return self.code, ""
-        return self.code, f"{self.joints}{self.data.get('hold', '')}"
+        return self.code, f"{' '.join(self.joints)}{self.data.get('hold', '')}"
 
     @property
     def place(self) -> str:
@@ -127,6 +127,13 @@ class Hypothesis:
 AS_DECLARED = Hypothesis(Fault.NONE, "")
 
 
+_SIGN_CODES = {  # of one joint, and of several
+    Fault.EFFORT_SIGN: ("effort-sign", "effort-signs"),
+    Fault.POSITION_SIGN: ("position-sign", "position-signs"),
+    Fault.JOINT_SIGN: ("joint-sign", "joint-sign"),
+}
+
+
 def sign_fault(names: tuple[str, ...], joints: Iterable[int], kind: Fault) -> Hypothesis:
     """Return the hypothesis that the efforts, the positions or (kind `JOINT_SIGN`) both have the
     wrong sign at these joints; any number of several joints is as likely.
@@ -140,11 +147,11 @@ def sign_fault(names: tuple[str, ...], joints: Iterable[int], kind: Fault) -> Hy
             s = replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign)
         return s if kind is Fault.POSITION_SIGN else s.with_torques(lambda x: x * sign)
 
-    code = kind.value.replace(" ", "-")
+    one, several = _SIGN_CODES[kind]
     if k == 1:
-        return Hypothesis(kind, code, {"joint": names[some[0]]}, mend, some[0])
+        return Hypothesis(kind, one, {"joint": names[some[0]]}, mend, some[0])
     share = 1.0 / (n * comb(n, k)) if k < n else 1.0
-    return Hypothesis(kind, code + "s", {"joints": [names[j] for j in some]}, mend, share=share)
+    return Hypothesis(kind, several, {"joints": [names[j] for j in some]}, mend, share=share)
 
 
 def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:

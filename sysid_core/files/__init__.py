@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
+    from sysid_core.files.disk import (
+        hash_of,
+        json_text,
+        move_whole,
+        write_json,
+        write_text,
+        written_whole,
+    )
     from sysid_core.files.kind import FileKind
     from sysid_core.files.schema import (
         ONLY_KNOWN_KEYS,
@@ -19,15 +27,9 @@ if TYPE_CHECKING:
         Number,
         Positive,
         Vector3,
-        hash_of,
-        json_text,
-        move_whole,
         nearest,
         unknown_key,
-        write_json,
-        write_text,
         write_yaml,
-        written_whole,
         yaml_text,
     )
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sysid_core.errors import EstimationError, ModelError
+from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.files import FileKind, hash_of
 from sysid_core.robot import example_robots, load_robot
 from sysid_core.settings import Settings, build_settings, plain_settings
@@ -170,12 +170,18 @@ def recorded_settings(
             file["path"]: Path(now["path"])
             for file, now in zip(inputs["files"], files, strict=True)
         }
-        return build_settings(kind, inputs["options"], places), files
     except (KeyError, TypeError, AttributeError) as err:
-        raise RESULT.refusal(
-            folder / "result.json",
-            f"lists its input files in another form than this version ({err})",
-        ) from err
+        raise _other_form(folder, err) from err
+    try:
+        return build_settings(kind, inputs["options"], places), files
+    except (SysIdError, KeyError, TypeError, AttributeError) as err:
+        raise _other_form(folder, err) from err
+
+
+def _other_form(folder: Path, err: Exception) -> SysIdError:
+    return RESULT.refusal(
+        folder / "result.json", f"lists its input files in another form than this version ({err})"
+    )
 
 
 def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:

@@ -192,7 +192,7 @@ class Recorder:
     def _put_transforms(self) -> None:
         """Record all static transforms in one message, because the topic is latched."""
         if self._transforms.serialised:
-            self.put(self._transforms.serialised, self._node.now_ns())
+            self.put(StaticTransforms.TOPIC, self._transforms.serialised, self._node.now_ns())
 
     def close(self, reason: str) -> str:
         """Close the current bag; returns an error message or an empty string."""

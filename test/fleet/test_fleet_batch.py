@@ -239,9 +239,12 @@ def test_processes_of_this_machine_take_nobody_elses_work(local: Engine) -> None
 
 
 STARTING = """
+import signal
+
 from sysid_fleet.batch import Engine
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored below a script's job
     print("starts", flush=True)
     with Engine(workers=6):
         print("started", flush=True)
@@ -272,6 +275,9 @@ def test_ctrl_c_ends_processes_that_have_not_started_yet(tmp_path: Path) -> None
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         said, _ = process.communicate(timeout=30.0)
         assert "started" not in said.split() and process.returncode == -signal.SIGINT
+        until = time.monotonic() + 10.0
+        while members() and time.monotonic() < until:  # killed ones need a moment to be gone
+            time.sleep(0.02)
         assert not members()
     finally:
         with suppress(ProcessLookupError):

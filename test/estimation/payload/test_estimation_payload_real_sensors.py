@@ -21,7 +21,7 @@ from sysid_core.signals.wrench_table import RotationFormat
 def weighed(
     path: Path, columns: WrenchColumns | None = None, axes: WrenchAxes = WrenchAxes.AUTO
 ) -> tuple[PayloadSummary, Weighing]:
-    recording, still = columns.read(path)
+    recording, still = (columns or WrenchColumns()).read(path)
     model = RobotModel.from_urdf(recording.urdf_xml)
     weighing = weigh_motion(recording, model, "sensor", axes=axes, still=still)
     return PayloadSummary.of(weighing.estimate), weighing

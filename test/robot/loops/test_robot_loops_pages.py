@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_core.report.space import skeleton
-from sysid_core.robot.loops import assemble
 
 
 def test_two_ways_to_close_are_a_failure_only_without_a_home_posture(tmp_path):
@@ -46,10 +45,10 @@ def test_two_ways_to_close_are_a_failure_only_without_a_home_posture(tmp_path):
 
 def test_a_closed_chain_is_drawn_to_the_points_where_its_loops_close():
     bar = four_bar("point")
-    lines = skeleton(bar.model, assemble(bar, np.array([0.3])), chain=bar)[0]
+    lines = skeleton(bar.model, bar.assemble(np.array([0.3])), chain=bar)[0]
     pin = np.array([0.4 + 0.2 * np.sin(0.3), 0.0, 0.2 * np.cos(0.3)])
     assert sum(np.allclose(point, pin) for point in lines) >= 2  # ends of coupler and rocker
     rod = four_bar("rod")
-    lines = skeleton(rod.model, assemble(rod, np.zeros(2)), chain=rod)[0]
+    lines = skeleton(rod.model, rod.assemble(np.zeros(2)), chain=rod)[0]
     spans = lines[1::3] - lines[::3]
     assert sum(np.allclose(np.abs(span), [0.4, 0.0, 0.0]) for span in spans) == 2  # ground and rod
