@@ -15,14 +15,6 @@ from sysid_cli.app import console, copy_json, errors, plan, require_folder
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core import workflows
-from sysid_core.workflows import (
-    ArmPlanSettings,
-    LoopsPlanSettings,
-    PayloadPlanSettings,
-    PosturePlanSettings,
-    SequentialPlanSettings,
-    ServoPlanSettings,
-)
 
 if TYPE_CHECKING:
     from sysid_core.workflows import PlannedMotion
@@ -107,93 +99,77 @@ def _show(motion: PlannedMotion, out: Path) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
 
-@command(plan, example="sysid plan arm ur5 --validation --out plan")
-def arm(
+def _add(
+    kind: str,
+    example: str,
+    about: str,
     *,
-    robot: RobotArgument,
-    out: OutOption = Path("arm_motion"),
-    settings: ArmPlanSettings,
-    json_path: JsonPathOption = "",
+    out: str = "",
+    argument: Any = RobotArgument,
+    watched: Callable[[Say], Say] = lambda say: say,
 ) -> None:
-    """Plan a Fourier motion that minimises the expected errors of an arm's base parameters.
+    """Add the command that plans one kind of motion.
 
-    Ctrl-C ends the search and keeps the best motion found. A motion is written only if it passes
-    every check.
+    Args:
+        kind: Kind of the motion, which is the name of the command.
+        example: Arguments of the example command line.
+        about: Help of the command.
+        out: Default folder of the files; "": `KIND_motion`.
+        argument: Command-line argument that names the robot.
+        watched: Function that changes how the progress is reported.
     """
-    _run(robot, out, settings, json_path, _with_forecast)
+    folder = Path(out or f"{kind}_motion")
+
+    def run(*, robot: str, out: Path = folder, settings: Any, json_path: str = "") -> None:
+        _run(robot, out, settings, json_path, watched)
+
+    run.__name__, run.__doc__ = kind, about
+    run.__annotations__ |= {
+        "robot": argument,
+        "out": OutOption,
+        "settings": workflows.PLANS[kind],
+        "json_path": JsonPathOption,
+    }
+    command(plan, example=f"sysid plan {kind} {example}")(run)
 
 
-@command(plan, example="sysid plan payload xarm7 --ground 0 --out plan")
-def payload(
-    *,
-    robot: RobotArgument,
-    out: OutOption = Path("payload_motion"),
-    settings: PayloadPlanSettings,
-    json_path: JsonPathOption = "",
-) -> None:
-    """Plan a payload motion: static postures, then an oscillation of the last three joints.
-
-    A motion is written only if it passes every check.
-    """
-    _run(robot, out, settings, json_path)
-
-
-@command(plan, example="sysid plan postures ur5 --count 15 --out postures")
-def postures(
-    *,
-    robot: RobotArgument,
-    out: OutOption = Path("postures_motion"),
-    settings: PosturePlanSettings,
-    json_path: JsonPathOption = "",
-) -> None:
-    """Plan a motion through static postures, to identify the gravity parameters.
-
-    A motion is written only if it passes every check.
-    """
-    _run(robot, out, settings, json_path)
-
-
-@command(plan, example="sysid plan sequential ur5 --moves 12 --out plan")
-def sequential(
-    *,
-    robot: RobotArgument,
-    out: OutOption = Path("sequential_motion"),
-    settings: SequentialPlanSettings,
-    json_path: JsonPathOption = "",
-) -> None:
-    """Plan single-joint swings in the most informative postures, for sequential identification.
-
-    A motion is written only if it passes every check and excites every parameter.
-    """
-    _run(robot, out, settings, json_path)
-
-
-@command(plan, example="sysid plan servos so101 --ground 0 --out plan")
-def servos(
-    *,
-    robot: RobotArgument,
-    out: OutOption = Path("servo_motion"),
-    settings: ServoPlanSettings,
-    json_path: JsonPathOption = "",
-) -> None:
-    """Plan a motion for an arm with position servos: a slow and a fast pass with phases at rest.
-
-    A motion is written only if it passes every check.
-    """
-    _run(robot, out, settings, json_path)
-
-
-@command(plan, example="sysid plan loops own-leg --duration 30 --out plan")
-def loops(
-    *,
-    robot: LoopsArgument,
-    out: OutOption = Path("loops_motion"),
-    settings: LoopsPlanSettings,
-    json_path: JsonPathOption = "",
-) -> None:
-    """Plan Fourier motions of the driven joints of a closed chain.
-
-    A motion that exceeds the velocity or acceleration limits is slowed down. The motion is written
-    only if it passes every check.
-    """
-    _run(robot, out, settings, json_path)
+_WRITTEN = "A motion is written only if it passes every check"
+_add(
+    "arm",
+    "ur5 --validation --out plan",
+    "Plan a Fourier motion that minimises the expected errors of an arm's base parameters.\n\n"
+    f"Ctrl-C ends the search and keeps the best motion found. {_WRITTEN}.",
+    watched=_with_forecast,
+)
+_add(
+    "payload",
+    "xarm7 --ground 0 --out plan",
+    "Plan a payload motion: static postures, then an oscillation of the last three joints.\n\n"
+    f"{_WRITTEN}.",
+)
+_add(
+    "postures",
+    "ur5 --count 15 --out postures",
+    f"Plan a motion through static postures, to identify the gravity parameters.\n\n{_WRITTEN}.",
+)
+_add(
+    "sequential",
+    "ur5 --moves 12 --out plan",
+    "Plan single-joint swings in the most informative postures, for sequential identification.\n\n"
+    f"{_WRITTEN} and excites every parameter.",
+)
+_add(
+    "servos",
+    "so101 --ground 0 --out plan",
+    "Plan a motion for an arm with position servos: a slow and a fast pass with phases at rest.\n\n"
+    f"{_WRITTEN}.",
+    out="servo_motion",
+)
+_add(
+    "loops",
+    "own-leg --duration 30 --out plan",
+    "Plan Fourier motions of the driven joints of a closed chain.\n\nA motion that exceeds the"
+    " velocity or acceleration limits is slowed down. The motion is written only if it passes every"
+    " check.",
+    argument=LoopsArgument,
+)

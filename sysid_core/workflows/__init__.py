@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.inputs import inputs_of, work_key
     from sysid_core.workflows.motion_planning import plan
-    from sysid_core.workflows.plan_settings import (
-        ArmPlanSettings,
-        LoopsPlanSettings,
-        PayloadPlanSettings,
-        PosturePlanSettings,
-        SequentialPlanSettings,
-        ServoPlanSettings,
-    )
+    from sysid_core.workflows.plan_settings import PLANS
     from sysid_core.workflows.planned import PlannedMotion
     from sysid_core.workflows.servo_export import export_servos
     from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
@@ -61,19 +54,14 @@ if TYPE_CHECKING:
 __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
+    "PLANS",
     "ArmData",
-    "ArmPlanSettings",
     "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
-    "LoopsPlanSettings",
-    "PayloadPlanSettings",
     "PlannedMotion",
-    "PosturePlanSettings",
-    "SequentialPlanSettings",
     "SequentialSettings",
     "ServoFiles",
-    "ServoPlanSettings",
     "ServoSettings",
     "TareSettings",
     "Tared",

@@ -44,6 +44,7 @@ from sysid_core.workflows.plan_arm import search_arm
 from sysid_core.workflows.plan_settings import (
     ArmPlanSettings,
     LoopsPlanSettings,
+    MotionSettings,
     PayloadPlanSettings,
     PosturePlanSettings,
     SequentialPlanSettings,
@@ -58,15 +59,6 @@ from sysid_core.workflows.planned import (
 )
 
 _COLUMNS = ("joint", "settles", "postpones", "condition")
-
-MotionSettings = (
-    ArmPlanSettings
-    | PayloadPlanSettings
-    | PosturePlanSettings
-    | SequentialPlanSettings
-    | ServoPlanSettings
-    | LoopsPlanSettings
-)
 
 
 def plan(

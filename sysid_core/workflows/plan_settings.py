@@ -238,3 +238,21 @@ class LoopsPlanSettings(_Bounded):
     generations: int = bounded(4, 1)
     still: float = bounded(1.0, 0.1)
     common: PlanSettings = field(default_factory=PlanSettings)
+
+
+MotionSettings = (
+    ArmPlanSettings
+    | PayloadPlanSettings
+    | PosturePlanSettings
+    | SequentialPlanSettings
+    | ServoPlanSettings
+    | LoopsPlanSettings
+)
+PLANS: dict[str, type[MotionSettings]] = {
+    "arm": ArmPlanSettings,
+    "payload": PayloadPlanSettings,
+    "postures": PosturePlanSettings,
+    "sequential": SequentialPlanSettings,
+    "servos": ServoPlanSettings,
+    "loops": LoopsPlanSettings,
+}  # kinds of motions that can be planned, with their settings

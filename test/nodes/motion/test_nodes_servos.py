@@ -17,12 +17,11 @@ from sysid_core.servos import Replay, ServoModel, Term, load_servos, read_record
 from sysid_core.servos.model import JointServo
 from sysid_core.workflows import (
     ServoFiles,
-    ServoPlanSettings,
     ServoSettings,
     identify_servos,
     plan,
 )
-from sysid_core.workflows.plan_settings import FastPlanSettings
+from sysid_core.workflows.plan_settings import FastPlanSettings, ServoPlanSettings
 from sysid_nodes.bringup import demo_graph
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
