@@ -22,7 +22,7 @@ from sysid_core.estimation.payload_live import (
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.files import FileKind
 from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
-from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
+from sysid_core.planning import ArmPlan, MotionLimits, Trajectory
 from sysid_core.reasons import Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.shapes import Shape, load_shape
@@ -106,7 +106,7 @@ def plan_motion(
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
         limits: Limits of the motion; default: the limits of the description.
-        options: Options of `plan_arm_motion`, such as `period` [s], `seed`, `n_starts`.
+        options: Options of `ArmPlan.of`, such as `period` [s], `seed`, `n_starts`.
 
     Returns:
         The plan: `trajectory` with q of shape (K, n) [rad or m], `check`, `conditioning`,
@@ -125,7 +125,7 @@ def plan_motion(
         >>> plan.trajectory.q.shape[1], plan.check.is_safe
         (2, True)
     """
-    return plan_arm_motion(_robot(robot), limits, **options)
+    return ArmPlan.of(_robot(robot), limits, **options)
 
 
 @_for_python

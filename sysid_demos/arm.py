@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from sysid_core.files import write_text
-from sysid_core.planning import MotionChecker, MotionLimits, plan_arm_motion
+from sysid_core.planning import ArmPlan, MotionChecker, MotionLimits
 from sysid_core.report import Report
 from sysid_core.robot import Array, RobotModel
 from sysid_demos.parts import (
@@ -96,7 +96,7 @@ def _plan(console: Console, model: RobotModel, files: tuple[Path, Path], *, fast
             (files[0], 20, 1, 10.0 if fast else 20.0, SEED),
             (files[1], 10, 0, 8.0, SEED + 1),
         ):
-            plan = plan_arm_motion(
+            plan = ArmPlan.of(
                 model,
                 limits,
                 period=period,

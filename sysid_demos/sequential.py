@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from sysid_core.planning import MotionChecker, MotionLimits, plan_arm_motion
-from sysid_core.planning.sequential import SequentialPlan, plan_sequential
+from sysid_core.planning import ArmPlan, MotionChecker, MotionLimits
+from sysid_core.planning.sequential import SequentialPlan
 from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_demos.parts import (
@@ -85,7 +85,7 @@ def _plan(
     """Plan, check and write the single-joint motions, and a motion of all joints for validation."""
     limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     with console.status("Planning and checking the motions") as status:
-        plan = plan_sequential(
+        plan = SequentialPlan.of(
             model,
             limits,
             FrictionModel(DriveTrain.direct(model.joint_names)),
@@ -95,11 +95,9 @@ def _plan(
             seed=SEED,
             progress=lambda phase, share: status.update(f"Planning: {phase} {100 * share:.0f} %"),
         )
-        plan.trajectory.save(file)  # `plan_sequential` has checked it
+        plan.trajectory.save(file)  # `SequentialPlan.of` has checked it
         status.update("Planning the validation motion of all joints")
-        all_joints = plan_arm_motion(
-            model, limits, period=8.0, n_candidates=10, n_starts=0, seed=SEED
-        )
+        all_joints = ArmPlan.of(model, limits, period=8.0, n_candidates=10, n_starts=0, seed=SEED)
         MotionChecker(model, limits).export(all_joints.trajectory, other)
     console.print(
         f"Planned {len(plan.moves)} swings, {plan.trajectory.duration:.0f} s, that determine"

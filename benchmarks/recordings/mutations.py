@@ -30,7 +30,7 @@ from real_arms import ARMS, part_of
 from sysid_core.diagnosis import collect_samples
 from sysid_core.diagnosis.evidence import regressor
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.arm_fit import FitSettings, fit_arm
+from sysid_core.estimation.arm_fit import ArmFit, FitSettings
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import DriveTrain, RobotModel
@@ -342,7 +342,7 @@ def outcome(arm: Split) -> Verdict:
         data = ArmData.of(arm.model, arm.fitted, arm.drives, FitSettings())
         if data.examination.verdict.failures:
             return data.examination.verdict
-        fit = fit_arm(data.model, data.runs, data.friction, FitSettings())
+        fit = ArmFit.of(data.model, data.runs, data.friction, FitSettings())
         fitted = [Prediction.of(fit.identification, run) for run in data.runs]
         return judge_identification(
             fit.identification, fitted, (), data.examination, fit.spread, fit.lags

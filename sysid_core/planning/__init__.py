@@ -7,7 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.planning.cell import Obstacle
-    from sysid_core.planning.design.plan import ArmPlan, plan_arm_motion, plan_validation_motion
+    from sysid_core.planning.design.plan import ArmPlan, plan_validation_motion
     from sysid_core.planning.design.servo_motion import plan_servo_motion
     from sysid_core.planning.foreign import read_motion
     from sysid_core.planning.geometry import HeldBox, RobotGeometry
@@ -37,7 +37,6 @@ __all__ = [
     "gripper_joints",
     "limits_text",
     "minimum_jerk",
-    "plan_arm_motion",
     "plan_servo_motion",
     "plan_static_postures",
     "plan_through",

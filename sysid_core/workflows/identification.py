@@ -13,7 +13,7 @@ import numpy as np
 from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification
-from sysid_core.estimation.arm_fit import ArmFit, FitSettings, fit_arm, processing_of
+from sysid_core.estimation.arm_fit import ArmFit, FitSettings, processing_of
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import SequentialIdentification, SequentialLeastSquares
 from sysid_core.export import ArmResult, Carried, Description, ExportedError, ExportedTarget, Target
@@ -316,7 +316,7 @@ def _fitted(
             return SequentialIdentification.of(
                 data.model, data.runs, data.friction, estimator, processing, trajectory=data.plan
             )
-        return fit_arm(
+        return ArmFit.of(
             data.model,
             data.runs,
             data.friction,

@@ -27,7 +27,7 @@ from sysid_core.planning import (
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.design import Unknowns
 from sysid_core.planning.payload import WRENCH_NOISE, plan_payload_motion
-from sysid_core.planning.sequential import SequentialPlan, plan_sequential
+from sysid_core.planning.sequential import SequentialPlan
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
@@ -237,7 +237,7 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
         f"some {swings} swings of {model.nv} joints, and more where friction hides torques: about"
         f" {max(1, round(swings * 25 / 60))} min of motion on the robot",
     )
-    found = plan_sequential(
+    found = SequentialPlan.of(
         model,
         planning.limits,
         FrictionModel(DriveTrain.direct(model.joint_names), FrictionTerm.listed(s.friction)),

@@ -16,7 +16,6 @@ from sysid_core.planning import (
     ArmPlan,
     Trajectory,
     gripper_joints,
-    plan_arm_motion,
     plan_validation_motion,
     turning_beside_tool,
 )
@@ -61,7 +60,7 @@ def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
 def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -> ArmPlan:
     model, s = planning.model, settings
     names, task = _targets(model, s.target)
-    return plan_arm_motion(
+    return ArmPlan.of(
         model,
         planning.limits,
         unknowns=unknowns,

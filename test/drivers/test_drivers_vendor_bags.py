@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from vendor_bags import Cell, record
 
 from sysid_cli.app import app
-from sysid_core.planning import MotionLimits, Trajectory, plan_arm_motion
+from sysid_core.planning import ArmPlan, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import Shape
@@ -38,7 +38,7 @@ def payload_plan(robot: str, frame: str) -> Trajectory:
 
 def arm_plan(model: RobotModel, frame: str) -> Trajectory:
     limits = MotionLimits.from_model(model, tcp_frame=frame, acceleration=5.0, tcp_speed=1.0)
-    return plan_arm_motion(
+    return ArmPlan.of(
         model,
         limits,
         period=8.0,

@@ -8,7 +8,7 @@ import pytest
 
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.planning import MotionLimits, Trajectory, check_motion
-from sysid_core.planning.sequential import plan_sequential
+from sysid_core.planning.sequential import SequentialPlan
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, load_robot
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
@@ -26,7 +26,7 @@ def planned(name: str = "ur5", seed: int = 0, **options):
     model = RobotModel.from_urdf(name)
     bounds = limits(model)
     rng = np.random.default_rng(seed)
-    plan = plan_sequential(
+    plan = SequentialPlan.of(
         model, bounds, friction(model), rng, candidates=10, n_moves=24, **options
     )
     return model, bounds, plan
@@ -107,7 +107,7 @@ def test_prismatic_joints_swing_too(rng) -> None:
         tcp_speed=3.0,
         self_collision=False,
     )
-    plan = plan_sequential(model, bounds, friction(model), rng, candidates=8, n_moves=24)
+    plan = SequentialPlan.of(model, bounds, friction(model), rng, candidates=8, n_moves=24)
     swings = [m for m in plan.moves if m.joints == (2,)]
     assert swings
     assert all(m.amplitude[0] <= 0.15 + 1e-9 for m in swings)  # metres
@@ -117,7 +117,7 @@ def test_prismatic_joints_swing_too(rng) -> None:
 def test_too_few_moves_are_refused_with_what_stays_open(rng) -> None:
     model = RobotModel.from_urdf("ur5")
     with pytest.raises(ExcitationError, match="do not excite") as caught:
-        plan_sequential(model, limits(model), friction(model), rng, candidates=4, n_moves=6)
+        SequentialPlan.of(model, limits(model), friction(model), rng, candidates=4, n_moves=6)
     assert caught.value.data["open"]
 
 
@@ -127,19 +127,19 @@ def test_joint_without_room_is_refused_by_name(rng) -> None:
     lower, upper = np.array(narrow.lower), np.array(narrow.upper)
     lower[2], upper[2] = -0.01, 0.01
     with pytest.raises(ExcitationError, match="elbow_joint"):
-        plan_sequential(model, narrow.replace(lower=lower, upper=upper), friction(model), rng)
+        SequentialPlan.of(model, narrow.replace(lower=lower, upper=upper), friction(model), rng)
 
 
 def test_start_outside_the_limits_is_refused(rng) -> None:
     model = RobotModel.from_urdf("ur5")
     with pytest.raises(ExcitationError, match="start posture"):
-        plan_sequential(model, limits(model), friction(model), rng, q_start=np.full(6, 9.0))
+        SequentialPlan.of(model, limits(model), friction(model), rng, q_start=np.full(6, 9.0))
 
 
 def test_rounded_urdf_angles_ask_for_nothing_that_the_robot_cannot_show(rng) -> None:
     model = RobotModel.from_urdf("xarm7")  # 1.5708 in its URDF
     usual = FrictionModel(DriveTrain.direct(model.joint_names))
-    plan = plan_sequential(model, limits(model), usual, rng, candidates=8, n_moves=28)
+    plan = SequentialPlan.of(model, limits(model), usual, rng, candidates=8, n_moves=28)
     # joint 2 is perpendicular to joint 1: its rotor can't be told from its links.
     assert "joint2.I_a" not in plan.constants
     assert plan.worst_condition < 1e4
@@ -148,7 +148,7 @@ def test_rounded_urdf_angles_ask_for_nothing_that_the_robot_cannot_show(rng) -> 
 def test_trees_are_refused(rng) -> None:
     model = RobotModel.from_urdf("solo12")
     with pytest.raises(ModelError, match="serial arm"):
-        plan_sequential(model, limits(model), friction(model), rng)
+        SequentialPlan.of(model, limits(model), friction(model), rng)
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_plan_keeps_clear_of_itself_and_of_the_ground() -> None:
     model = RobotModel.from_urdf("ur5")
     bounds = MotionLimits.from_model(model, tcp_speed=2.0, ground_height=-0.3)
     start = [0.0, -1.5, 0.5, 0.0, 0.0, 0.0]
-    plan = plan_sequential(
+    plan = SequentialPlan.of(
         model,
         bounds,
         friction(model),
@@ -176,4 +176,4 @@ def test_a_start_posture_that_is_not_free_is_named():
     limits = MotionLimits.from_model(robot, ground_height=-0.02)  # zero lies below
     friction = FrictionModel(DriveTrain.direct(robot.joint_names), TERMS)
     with pytest.raises(ExcitationError, match=r"start posture violates a limit.*ground"):
-        plan_sequential(robot, limits, friction, np.random.default_rng(0), q_start=np.zeros(6))
+        SequentialPlan.of(robot, limits, friction, np.random.default_rng(0), q_start=np.zeros(6))

@@ -10,7 +10,7 @@ import pytest
 
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.planning import MotionChecker, MotionLimits
-from sysid_core.planning.sequential import plan_sequential
+from sysid_core.planning.sequential import SequentialPlan
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.report.sequential import error_growth_figure
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
@@ -29,7 +29,7 @@ def run():
     true = model.with_pi(model.pi * rng.uniform(0.8, 1.25, size=(model.nv, 1)))
     limits = MotionLimits.from_model(model, tcp_speed=2.0, self_collision=False, velocity_share=0.7)
     friction = FrictionModel(DriveTrain.direct(model.joint_names), TERMS)
-    plan = plan_sequential(model, limits, friction, rng, candidates=8, n_moves=12)
+    plan = SequentialPlan.of(model, limits, friction, rng, candidates=8, n_moves=12)
     plant = MujocoPlant(true, friction=[5.0] * 3, damping=[3.0] * 3, timestep=2e-3)
     noise = SensorNoise(effort=0.1)
 

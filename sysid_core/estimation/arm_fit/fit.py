@@ -175,84 +175,87 @@ class ArmFit:
             **({} if self.loaded is None else _load_dict(self.loaded)),
         }
 
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        runs: Sequence[Recording],
+        friction: FrictionModel,
+        settings: FitSettings,
+        *,
+        load: KnownLoad | None = None,
+        loaded: Sequence[Recording] = (),
+        progress: Progress = silent,
+    ) -> ArmFit:
+        """Choose the settings that are not given, and identify the robot.
 
-def fit_arm(
-    model: RobotModel,
-    runs: Sequence[Recording],
-    friction: FrictionModel,
-    settings: FitSettings,
-    *,
-    load: KnownLoad | None = None,
-    loaded: Sequence[Recording] = (),
-    progress: Progress = silent,
-) -> ArmFit:
-    """Choose the settings that are not given, and identify the robot.
+        Args:
+            model: Robot model.
+            runs: Recordings that are fitted together.
+            friction: Friction terms and drives.
+            settings: Given settings; all others are chosen by cross-validation. Velocities computed
+                from positions may replace measured ones only if neither cut-off nor source of
+                velocities is given, and the recordings have at most `MOST_TRIED` samples.
+            load: Known load of the loaded recordings; None: no known load.
+            loaded: Recordings with the load.
+            progress: Function called with each step.
 
-    Args:
-        model: Robot model.
-        runs: Recordings that are fitted together.
-        friction: Friction terms and drives.
-        settings: Given settings; all others are chosen by cross-validation. Velocities computed
-            from positions may replace measured ones only if neither cut-off nor source of
-            velocities is given, and the recordings have at most `MOST_TRIED` samples.
-        load: Known load of the loaded recordings; None: no known load.
-        loaded: Recordings with the load.
-        progress: Function called with each step.
+        Raises:
+            EstimationError: The recordings do not determine the requested parameters.
+        """
 
-    Raises:
-        EstimationError: The recordings do not determine the requested parameters.
-    """
+        def estimator(weight: float | None) -> Estimator:
+            return estimator_of(settings, weight or 1.0)
 
-    def estimator(weight: float | None) -> Estimator:
-        return estimator_of(settings, weight or 1.0)
-
-    estimator(1.0)  # refuses settings that don't go together before the work begins
-    if settings.has_prior and not np.any(model.pi[:, 0] > 0.0):
-        raise ModelError(
-            f"No link of '{model.name}' has a mass: method {settings.method} stays close to"
-            " the masses of the description if the motion does not determine them.",
-            remedy="Give the links rough <inertial> elements, or use --method ols.",
+        estimator(1.0)  # refuses settings that don't go together before the work begins
+        if settings.has_prior and not np.any(model.pi[:, 0] > 0.0):
+            raise ModelError(
+                f"No link of '{model.name}' has a mass: method {settings.method} stays close to"
+                " the masses of the description if the motion does not determine them.",
+                remedy="Give the links rough <inertial> elements, or use --method ols.",
+            )
+        processing, lags = processing_of(settings), None
+        if load is None:
+            # First of all: what smooths the motion, or lags behind reversals, would explain a delay.
+            progress(Step.DELAY)
+            lags = ArmLags.of(ArmEquations.build(model, runs, friction, processing))
+            if settings.delay == "auto" and lags.common.worth_correcting:
+                processing = replace(processing, delay=lags.common.seconds)
+        equations, differentiations = _equations(
+            model, runs, friction, settings, processing, progress
         )
-    processing, lags = processing_of(settings), None
-    if load is None:
-        # First of all: what smooths the motion, or lags behind reversals, would explain a delay.
-        progress(Step.DELAY)
-        lags = ArmLags.of(ArmEquations.build(model, runs, friction, processing))
-        if settings.delay == "auto" and lags.common.worth_correcting:
-            processing = replace(processing, delay=lags.common.seconds)
-    equations, differentiations = _equations(model, runs, friction, settings, processing, progress)
-    processing = equations.processing
-    carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
-    if load and carrying:
-        progress(Step.GAINS)
-        equations, carrying = _with_gains_of_load(equations, carrying, load)
-    if lags is None:  # the load gives the gains, without which torques can't be compared
-        lags = ArmLags.of(equations)
-        if settings.delay == "auto" and lags.common.worth_correcting:
-            equations = equations.with_delay(lags.common.seconds)
-    if settings.friction == "auto":
-        progress(Step.FRICTION)
-        equations = _with_chosen_terms(equations)
-    weight = _prior_weight(equations, settings, load is not None, estimator, progress)
-    progress(Step.FITTING)
-    together = None
-    if load and carrying:
-        carrying = carrying.with_friction(equations.friction)
-        carrying = carrying.with_delay(equations.processing.delay)
-        together = identify_with_load(equations, carrying, load, estimator(weight))
-        result, equations = together.identification, with_gains(equations, together.gains.gains)
-    else:
-        result = identify_equations(equations, estimator(weight))
-    errors: tuple[float, ...] = ()
-    if settings.velocity_feedback == "auto":
-        feedback, errors = choose_velocity_feedback(result, runs)
-        result = replace(result, feedback=feedback)
-    few = equations.spread(ENOUGH)
-    progress(Step.BENEFITS)
-    benefits = term_benefits(few, prior_weight=weight or 1.0)
-    progress(Step.SPREAD)
-    spread = prediction_spread(few, result.parameters, weight or NO_PRIOR, fixed=settings.fix)
-    return ArmFit(result, lags, weight, benefits, load, together, spread, differentiations, errors)
+        processing = equations.processing
+        carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
+        if load and carrying:
+            progress(Step.GAINS)
+            equations, carrying = _with_gains_of_load(equations, carrying, load)
+        if lags is None:  # the load gives the gains, without which torques can't be compared
+            lags = ArmLags.of(equations)
+            if settings.delay == "auto" and lags.common.worth_correcting:
+                equations = equations.with_delay(lags.common.seconds)
+        if settings.friction == "auto":
+            progress(Step.FRICTION)
+            equations = _with_chosen_terms(equations)
+        weight = _prior_weight(equations, settings, load is not None, estimator, progress)
+        progress(Step.FITTING)
+        together = None
+        if load and carrying:
+            carrying = carrying.with_friction(equations.friction)
+            carrying = carrying.with_delay(equations.processing.delay)
+            together = identify_with_load(equations, carrying, load, estimator(weight))
+            result, equations = together.identification, with_gains(equations, together.gains.gains)
+        else:
+            result = identify_equations(equations, estimator(weight))
+        errors: tuple[float, ...] = ()
+        if settings.velocity_feedback == "auto":
+            feedback, errors = choose_velocity_feedback(result, runs)
+            result = replace(result, feedback=feedback)
+        few = equations.spread(ENOUGH)
+        progress(Step.BENEFITS)
+        benefits = term_benefits(few, prior_weight=weight or 1.0)
+        progress(Step.SPREAD)
+        spread = prediction_spread(few, result.parameters, weight or NO_PRIOR, fixed=settings.fix)
+        return cls(result, lags, weight, benefits, load, together, spread, differentiations, errors)
 
 
 def _equations(

@@ -88,124 +88,127 @@ class ArmPlan:
             out.append((label, Expectation.of(self.unknowns, information, seconds)))
         return out
 
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        limits: MotionLimits | None = None,
+        *,
+        unknowns: Unknowns | None = None,
+        criterion: Criterion | str = Criterion.D,
+        targets: Sequence[str] = (),
+        task: tuple[Array, Array, Array] | None = None,
+        period: float = 20.0,
+        n_harmonics: int | None = None,
+        n_spans: int | None = None,
+        n_periods: int = 1,
+        seed: int = 0,
+        n_candidates: int = 60,
+        n_starts: int = 4,
+        n_iterations: int = 300,
+        workers: int = 1,
+        still: float = 1.0,
+        rate_hz: float = 100.0,
+        progress: Report | None = None,
+    ) -> ArmPlan:
+        """Plan the Fourier motion with the smallest expected errors of an arm's parameters.
+
+        Many random series are generated. The best candidates are improved by L-BFGS on the criterion of
+        the expected covariance with increasing penalties; each is then reduced in amplitude until the
+        dense check passes, and the best is returned. The result depends on the seed, but not on the
+        number of processes.
+
+        Args:
+            model: Robot model.
+            limits: Motion limits; None: those of the description.
+            unknowns: Parameters to be estimated, with their prior; None: `Unknowns.of_arm(model)`.
+            criterion: Criterion to be minimised.
+            targets: Names of the base parameters to estimate best, for `Criterion.TARGET`.
+            task: Motion (q, v, a) whose torques are to be predicted, instead of `targets`.
+            period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
+            n_harmonics: Number of harmonics of the series; None: all below `BANDWIDTH`.
+            n_spans: Number of knot intervals of a B-spline instead of the series; None: a series.
+            n_periods: Number of repetitions in the trajectory.
+            seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
+            n_candidates: Number of random series from which the initial motions are chosen.
+            n_starts: Number of initial motions from which the optimisation starts.
+            n_iterations: Number of iterations of each optimisation.
+            workers: Number of processes for the optimisation; 0: one for each core.
+            still: Duration of each still phase [s].
+            rate_hz: Sampling rate [Hz].
+            progress: Function that is called with the completed share and a description of the step.
+
+        Raises:
+            ExcitationError: No candidate passes the check; the message lists the limits that prevent
+                it.
+        """
+        checker = MotionChecker(model, limits or MotionLimits.from_model(model))
+        unknowns = unknowns or Unknowns.of_arm(model)
+        basis = (
+            FourierBasis(period, default_harmonics(period) if n_harmonics is None else n_harmonics)
+            if n_spans is None
+            else BSplineBasis(period, n_spans)
+        )
+        duration = n_periods * period
+        score = build_score(unknowns, criterion, duration, targets=tuple(targets), task=task)
+        problem = ExcitationProblem(checker, unknowns, score, basis)
+        rng = np.random.default_rng(seed)
+        say = progress or (lambda share, text: None)
+
+        starts = random_starts(problem, n_candidates, rng, lambda s, t: say(0.1 * s, t))
+        if not starts:
+            raise all_in_contact(checker, n_candidates)
+        safe = [
+            found
+            for x in starts[:SAFE_STARTS]
+            if (found := largest_safe(problem, x)[0]) is not None
+        ]
+        runs = improve_all(
+            problem,
+            starts[:n_starts],
+            n_iterations,
+            workers,
+            lambda s, t: say(0.1 + 0.8 * s, t),
+        )
+        say(0.92, "checking")
+        x, history, amplitude = _best_safe(problem, runs, safe)
+        centre, coefficients = problem.split(x)
+        trajectory = build_series_motion(
+            checker,
+            basis,
+            centre,
+            coefficients,
+            n_periods=n_periods,
+            still=still,
+            rate_hz=rate_hz,
+            seed=seed,
+        )
+        check = checker.check(trajectory)
+        check.raise_if_unsafe()
+
+        def expected(x: Array) -> Expectation:
+            motion = basis.sampled(*problem.split(x))
+            return Expectation.of(unknowns, unknowns.information(*motion, duration), duration)
+
+        return cls(
+            trajectory,
+            check,
+            Conditioning.of(unknowns, *basis.sampled(*problem.split(x))),
+            expected(x),
+            min((expected(s) for s in safe), key=lambda e: e.mean_deviation, default=None),
+            Criterion(criterion),
+            basis,
+            centre,
+            coefficients,
+            history,
+            amplitude,
+            unknowns,
+        )
+
 
 def default_harmonics(period: float) -> int:
     """Return the number of harmonics up to the frequency `BANDWIDTH`, at least 5."""
     return int(np.clip(round(BANDWIDTH * period), 5, MOST_HARMONICS))
-
-
-def plan_arm_motion(
-    model: RobotModel,
-    limits: MotionLimits | None = None,
-    *,
-    unknowns: Unknowns | None = None,
-    criterion: Criterion | str = Criterion.D,
-    targets: Sequence[str] = (),
-    task: tuple[Array, Array, Array] | None = None,
-    period: float = 20.0,
-    n_harmonics: int | None = None,
-    n_spans: int | None = None,
-    n_periods: int = 1,
-    seed: int = 0,
-    n_candidates: int = 60,
-    n_starts: int = 4,
-    n_iterations: int = 300,
-    workers: int = 1,
-    still: float = 1.0,
-    rate_hz: float = 100.0,
-    progress: Report | None = None,
-) -> ArmPlan:
-    """Plan the Fourier motion with the smallest expected errors of an arm's parameters.
-
-    Many random series are generated. The best candidates are improved by L-BFGS on the criterion of
-    the expected covariance with increasing penalties; each is then reduced in amplitude until the
-    dense check passes, and the best is returned. The result depends on the seed, but not on the
-    number of processes.
-
-    Args:
-        model: Robot model.
-        limits: Motion limits; None: those of the description.
-        unknowns: Parameters to be estimated, with their prior; None: `Unknowns.of_arm(model)`.
-        criterion: Criterion to be minimised.
-        targets: Names of the base parameters to estimate best, for `Criterion.TARGET`.
-        task: Motion (q, v, a) whose torques are to be predicted, instead of `targets`.
-        period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
-        n_harmonics: Number of harmonics of the series; None: all below `BANDWIDTH`.
-        n_spans: Number of knot intervals of a B-spline instead of the series; None: a series.
-        n_periods: Number of repetitions in the trajectory.
-        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
-        n_candidates: Number of random series from which the initial motions are chosen.
-        n_starts: Number of initial motions from which the optimisation starts.
-        n_iterations: Number of iterations of each optimisation.
-        workers: Number of processes for the optimisation; 0: one for each core.
-        still: Duration of each still phase [s].
-        rate_hz: Sampling rate [Hz].
-        progress: Function that is called with the completed share and a description of the step.
-
-    Raises:
-        ExcitationError: No candidate passes the check; the message lists the limits that prevent
-            it.
-    """
-    checker = MotionChecker(model, limits or MotionLimits.from_model(model))
-    unknowns = unknowns or Unknowns.of_arm(model)
-    basis = (
-        FourierBasis(period, default_harmonics(period) if n_harmonics is None else n_harmonics)
-        if n_spans is None
-        else BSplineBasis(period, n_spans)
-    )
-    duration = n_periods * period
-    score = build_score(unknowns, criterion, duration, targets=tuple(targets), task=task)
-    problem = ExcitationProblem(checker, unknowns, score, basis)
-    rng = np.random.default_rng(seed)
-    say = progress or (lambda share, text: None)
-
-    starts = random_starts(problem, n_candidates, rng, lambda s, t: say(0.1 * s, t))
-    if not starts:
-        raise all_in_contact(checker, n_candidates)
-    safe = [
-        found for x in starts[:SAFE_STARTS] if (found := largest_safe(problem, x)[0]) is not None
-    ]
-    runs = improve_all(
-        problem,
-        starts[:n_starts],
-        n_iterations,
-        workers,
-        lambda s, t: say(0.1 + 0.8 * s, t),
-    )
-    say(0.92, "checking")
-    x, history, amplitude = _best_safe(problem, runs, safe)
-    centre, coefficients = problem.split(x)
-    trajectory = build_series_motion(
-        checker,
-        basis,
-        centre,
-        coefficients,
-        n_periods=n_periods,
-        still=still,
-        rate_hz=rate_hz,
-        seed=seed,
-    )
-    check = checker.check(trajectory)
-    check.raise_if_unsafe()
-
-    def expected(x: Array) -> Expectation:
-        motion = basis.sampled(*problem.split(x))
-        return Expectation.of(unknowns, unknowns.information(*motion, duration), duration)
-
-    return ArmPlan(
-        trajectory,
-        check,
-        Conditioning.of(unknowns, *basis.sampled(*problem.split(x))),
-        expected(x),
-        min((expected(s) for s in safe), key=lambda e: e.mean_deviation, default=None),
-        Criterion(criterion),
-        basis,
-        centre,
-        coefficients,
-        history,
-        amplitude,
-        unknowns,
-    )
 
 
 def _best_safe(
@@ -288,7 +291,7 @@ def plan_validation_motion(
     """
     training.belongs_to(model)
     for i in range(TRIES):
-        plan = plan_arm_motion(
+        plan = ArmPlan.of(
             model,
             limits,
             period=period,

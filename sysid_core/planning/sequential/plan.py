@@ -215,62 +215,63 @@ class SequentialPlan:
         """Largest condition number of all steps."""
         return max(step.condition for step in self.steps)
 
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        limits: MotionLimits,
+        friction: FrictionModel,
+        rng: np.random.Generator,
+        *,
+        locked_measured: bool = False,
+        q_start: ArrayLike | None = None,
+        n_moves: int | None = None,
+        candidates: int = 20,
+        amplitude: float = 0.6,
+        rate_hz: float = 100.0,
+        seed: int | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> SequentialPlan:
+        """Plan single-joint moves, and the postures of the other joints.
 
-def plan_sequential(
-    model: RobotModel,
-    limits: MotionLimits,
-    friction: FrictionModel,
-    rng: np.random.Generator,
-    *,
-    locked_measured: bool = False,
-    q_start: ArrayLike | None = None,
-    n_moves: int | None = None,
-    candidates: int = 20,
-    amplitude: float = 0.6,
-    rate_hz: float = 100.0,
-    seed: int | None = None,
-    progress: Callable[[str, float], None] | None = None,
-) -> SequentialPlan:
-    """Plan single-joint moves, and the postures of the other joints.
+        The moves are chosen one after another, each with the largest increase of the information about
+        all constants (log-determinant). If torques are measured at the motors, single-joint moves
+        cannot excite everything; the fewest possible moves of two joints are then added.
 
-    The moves are chosen one after another, each with the largest increase of the information about
-    all constants (log-determinant). If torques are measured at the motors, single-joint moves
-    cannot excite everything; the fewest possible moves of two joints are then added.
+        Args:
+            model: Robot model of a serial arm.
+            limits: Motion limits.
+            friction: Friction terms that are estimated with the constants.
+            rng: Random generator of the postures.
+            locked_measured: True if torques of joints at standstill are informative, because they are
+                measured behind the gears.
+            q_start: Start and end posture, shape (n,) [rad or m]; None: zero, within the limits.
+            n_moves: Largest number of single-joint moves; None: five per joint.
+            candidates: Number of postures without contact that are tried per joint.
+            amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
+            rate_hz: Sampling rate of the trajectory [Hz].
+            seed: Seed that is stored with the trajectory.
+            progress: Function that is called with a phase and its completed share.
 
-    Args:
-        model: Robot model of a serial arm.
-        limits: Motion limits.
-        friction: Friction terms that are estimated with the constants.
-        rng: Random generator of the postures.
-        locked_measured: True if torques of joints at standstill are informative, because they are
-            measured behind the gears.
-        q_start: Start and end posture, shape (n,) [rad or m]; None: zero, within the limits.
-        n_moves: Largest number of single-joint moves; None: five per joint.
-        candidates: Number of postures without contact that are tried per joint.
-        amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
-        rate_hz: Sampling rate of the trajectory [Hz].
-        seed: Seed that is stored with the trajectory.
-        progress: Function that is called with a phase and its completed share.
-
-    Raises:
-        ExcitationError: No safe plan excites every constant; the message lists the missing ones.
-        ModelError: The robot is not a serial arm.
-    """
-    report = progress or (lambda phase, share: None)
-    checker = MotionChecker(model, limits)
-    home = _start_posture(checker, q_start, rate_hz)
-    chooser = MoveChooser(model, friction, rng, locked_measured)
-    share = partial(report, "free postures")
-    pool = candidate_moves(checker, rng, candidates, amplitude, share)
-    is_safe = partial(_is_reachable, checker, home, rate_hz=rate_hz)
-    n_wanted = n_moves or 5 * model.nv
-    chosen, remarks = _choose_moves(chooser, checker, pool, n_wanted, is_safe, report)
-    steps = chooser.steps(chosen, _WORST_CONDITION)
-    trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
-    trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))
-    check = checker.check(trajectory, progress=partial(report, "final check"))
-    check.raise_if_unsafe()
-    return SequentialPlan(trajectory, tuple(order), steps, chooser.names, check, tuple(remarks))
+        Raises:
+            ExcitationError: No safe plan excites every constant; the message lists the missing ones.
+            ModelError: The robot is not a serial arm.
+        """
+        report = progress or (lambda phase, share: None)
+        checker = MotionChecker(model, limits)
+        home = _start_posture(checker, q_start, rate_hz)
+        chooser = MoveChooser(model, friction, rng, locked_measured)
+        share = partial(report, "free postures")
+        pool = candidate_moves(checker, rng, candidates, amplitude, share)
+        is_safe = partial(_is_reachable, checker, home, rate_hz=rate_hz)
+        n_wanted = n_moves or 5 * model.nv
+        chosen, remarks = _choose_moves(chooser, checker, pool, n_wanted, is_safe, report)
+        steps = chooser.steps(chosen, _WORST_CONDITION)
+        trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
+        trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))
+        check = checker.check(trajectory, progress=partial(report, "final check"))
+        check.raise_if_unsafe()
+        return cls(trajectory, tuple(order), steps, chooser.names, check, tuple(remarks))
 
 
 def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: float) -> Array:

@@ -21,7 +21,7 @@ from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.planning import MotionChecker, MotionLimits, plan_arm_motion
+from sysid_core.planning import ArmPlan, MotionChecker, MotionLimits
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos import run as demo
@@ -41,7 +41,7 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RobotModel, 
     """A motion of all joints of a UR5, some seconds long."""
     model = RobotModel.from_urdf("ur5")
     limits = MotionLimits.from_model(model, tcp_speed=1.0)
-    plan = plan_arm_motion(model, limits, period=4.0, n_candidates=4, n_starts=0, still=0.5, seed=1)
+    plan = ArmPlan.of(model, limits, period=4.0, n_candidates=4, n_starts=0, still=0.5, seed=1)
     path = tmp_path_factory.mktemp("plan") / "motion.npz"
     return path, model, MotionChecker(model, limits).export(plan.trajectory, path)
 

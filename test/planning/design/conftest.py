@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from design_plans import QUICK
 
-from sysid_core.planning import ArmPlan, MotionLimits, plan_arm_motion
+from sysid_core.planning import ArmPlan, MotionLimits
 from sysid_core.planning.design import Unknowns
 from sysid_core.robot import RobotModel
 
@@ -30,4 +30,4 @@ def unknowns(wrist) -> Unknowns:
 
 @pytest.fixture(scope="session")
 def plan(wrist, limits) -> ArmPlan:
-    return plan_arm_motion(wrist, limits, seed=1, **QUICK)
+    return ArmPlan.of(wrist, limits, seed=1, **QUICK)

@@ -11,7 +11,7 @@ import pytest
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import NumericalRank
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.planning import MotionChecker, Obstacle, plan_arm_motion
+from sysid_core.planning import ArmPlan, MotionChecker, Obstacle
 from sysid_core.planning.bases import BSplineBasis, FourierBasis, share_between_samples
 from sysid_core.planning.cell import Plane
 from sysid_core.planning.design import Conditioning, Expectation, Unknowns
@@ -147,7 +147,7 @@ def test_gradient_with_b_splines_is_exact(wrist, limits, rng):
 
 def test_a_b_spline_keeps_all_limits_and_the_file_names_it(wrist, limits):
     quick = {"period": 6.0, "n_candidates": 3, "n_starts": 1, "n_iterations": 20}
-    plan = plan_arm_motion(wrist, limits, n_spans=12, seed=1, **quick)
+    plan = ArmPlan.of(wrist, limits, n_spans=12, seed=1, **quick)
     assert plan.check.is_safe
     assert [s.label for s in plan.trajectory.segments] == ["still", "bspline", "settle"]
 

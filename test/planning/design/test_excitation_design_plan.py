@@ -11,12 +11,12 @@ from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import NumericalRank
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import (
+    ArmPlan,
     MotionChecker,
     MotionLimits,
     Obstacle,
     Trajectory,
     check_motion,
-    plan_arm_motion,
     plan_validation_motion,
 )
 from sysid_core.planning.bases import FourierBasis
@@ -63,26 +63,26 @@ def test_the_report_says_what_more_time_would_bring(plan):
 @pytest.mark.slow
 def test_a_target_is_known_better_than_by_a_general_motion(wrist, limits, plan, unknowns):
     i = int(np.argmax(plan.expectation.relative))
-    targeted = plan_arm_motion(
+    targeted = ArmPlan.of(
         wrist, limits, seed=1, criterion="target", targets=[unknowns.names[i]], **QUICK
     )
     assert targeted.expectation.deviation[i] < plan.expectation.deviation[i]
     with pytest.raises(ExcitationError, match="No base parameters"):
-        plan_arm_motion(wrist, limits, criterion="target", targets=["elbow.m"], **QUICK)
+        ArmPlan.of(wrist, limits, criterion="target", targets=["elbow.m"], **QUICK)
 
 
 @pytest.mark.slow
 def test_the_condition_number_can_be_what_is_made_small(wrist, limits, plan):
-    other = plan_arm_motion(wrist, limits, seed=1, criterion="condition", **QUICK)
+    other = ArmPlan.of(wrist, limits, seed=1, criterion="condition", **QUICK)
     assert other.conditioning.unit < plan.conditioning.unit
 
 
 def test_the_seed_decides_the_motion_and_not_the_number_of_processes(wrist, limits):
     short = {**QUICK, "n_iterations": 3}
-    one, two = (plan_arm_motion(wrist, limits, seed=5, workers=n, **short) for n in (1, 2))
+    one, two = (ArmPlan.of(wrist, limits, seed=5, workers=n, **short) for n in (1, 2))
     np.testing.assert_array_equal(one.trajectory.q, two.trajectory.q)
     assert one.trajectory.seed == 5
-    other = plan_arm_motion(wrist, limits, seed=6, **{**short, "n_iterations": 2})
+    other = ArmPlan.of(wrist, limits, seed=6, **{**short, "n_iterations": 2})
     assert not np.array_equal(one.trajectory.q, other.trajectory.q)
 
 
@@ -94,7 +94,7 @@ def test_ctrl_c_keeps_the_best_so_far(wrist, limits):
         if "improving" in text and sum("improving" in t for t in said) == 15:
             raise KeyboardInterrupt
 
-    plan = plan_arm_motion(wrist, limits, seed=1, progress=interrupt, **QUICK)
+    plan = ArmPlan.of(wrist, limits, seed=1, progress=interrupt, **QUICK)
     assert plan.check.is_safe and 10 <= len(plan.history) < 30
     assert not any("motion 2" in text for text in said)
 
@@ -105,24 +105,24 @@ def test_the_limit_in_the_way_is_named_with_what_it_would_have_to_give(wrist, li
     with pytest.raises(
         ExcitationError, match=r"Limiting: workspace.*required torque 0\.\d+"
     ) as info:
-        plan_arm_motion(wrist, boxed, **quick)
+        ArmPlan.of(wrist, boxed, **quick)
     assert info.value.data["blame"][0] == "workspace"
 
 
 def test_a_body_that_leaves_no_posture_is_named(wrist, limits):
     crate = Obstacle("crate", box=(4.0, 4.0, 4.0))
     with pytest.raises(ExcitationError, match="'crate' in 40 of 40"):
-        plan_arm_motion(wrist, limits.replace(obstacles=(crate,)), n_candidates=2)
+        ArmPlan.of(wrist, limits.replace(obstacles=(crate,)), n_candidates=2)
 
 
 @pytest.mark.slow
 def test_a_box_that_barely_binds_costs_little(wrist, limits):
-    free = plan_arm_motion(wrist, limits, seed=3, **QUICK)
+    free = ArmPlan.of(wrist, limits, seed=3, **QUICK)
     checker = MotionChecker(wrist, limits)
     assert checker.geometry is not None
     top = max(checker.geometry.extent(q)[1][2] for q in free.trajectory.q[::10])
     box = ((-2.0, -2.0, -2.0), (2.0, 2.0, float(top) - 0.02))
-    bound = plan_arm_motion(wrist, limits.replace(workspace=box), seed=3, **QUICK)
+    bound = ArmPlan.of(wrist, limits.replace(workspace=box), seed=3, **QUICK)
     assert bound.check.is_safe
     assert bound.expectation.mean_deviation < 1.5 * free.expectation.mean_deviation
 
@@ -148,7 +148,7 @@ def test_an_xarm_is_excited_in_all_43_base_parameters():
     model = RobotModel.from_urdf("xarm7")
     limits = MotionLimits.from_model(model, tcp_speed=1.0, ground_height=0.0)
     quick = {"n_harmonics": 20, "n_candidates": 20, "n_starts": 1, "n_iterations": 40}
-    plan = plan_arm_motion(model, limits, **quick)
+    plan = ArmPlan.of(model, limits, **quick)
     assert plan.check.is_safe
     assert "maximally exciting: 43 of 43" in str(plan.conditioning)
     # The same rank by another way: of the full regressor, without the structural answer.
