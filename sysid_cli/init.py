@@ -146,9 +146,9 @@ def _bringup(driver: str) -> str:
 
 def _simulated(text: str, robot: str, model: RobotModel) -> str:
     """Bringup file of a simulated robot with its description, its arm's joints, and its tool frame."""
-    from sysid_core.planning import MotionLimits, gripper_joints, turning_beside_tool
+    from sysid_core.planning import MotionLimits, joints_beside_arm
 
-    held = {*gripper_joints(model), *turning_beside_tool(model)}
+    held = {name for names in joints_beside_arm(model) for name in names}
     arm = model.with_locked([name for name in model.joint_names if name in held])
     frame = MotionLimits.from_model(arm).tcp_frame
     values = {

@@ -13,7 +13,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
 from sysid_core.files import write_text
 from sysid_core.planning import MotionChecker, MotionLimits
-from sysid_core.planning.closed_chain import LoopExcitation, of_all_joints, plan_loop_excitation
+from sysid_core.planning.closed_chain import LoopExcitation
 from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
@@ -147,15 +147,14 @@ def _plan(
         rate_hz=100.0,
     )
     with console.status("Planning and checking the motions") as status:
-        plans = plan_loop_excitation(
+        plans = config.plan(
             chain,
             np.random.default_rng(SEED),
             2,
-            config,
             progress=lambda share: status.update(f"Planning: {100 * share:.0f} %"),
         )
         motions = [
-            MotionChecker(chain.model, limits).export(of_all_joints(chain, plan), file)
+            MotionChecker(chain.model, limits).export(plan.of_all_joints(chain), file)
             for plan, file in zip(plans, files, strict=True)
         ]
     console.print(

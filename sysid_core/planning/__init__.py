@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sysid_core.planning.limits_file import driven_robot, limits_text, read_limits
     from sysid_core.planning.motion_check import MotionChecker, check_motion
     from sysid_core.planning.postures import plan_static_postures, plan_through
-    from sysid_core.planning.tool_frame import gripper_joints, turning_beside_tool
+    from sysid_core.planning.tool_frame import joints_beside_arm
     from sysid_core.planning.trajectory import Segment, Trajectory
     from sysid_core.planning.transfer import minimum_jerk, plan_transfer
     from sysid_core.planning.violations import MotionCheck
@@ -34,7 +34,7 @@ __all__ = [
     "Trajectory",
     "check_motion",
     "driven_robot",
-    "gripper_joints",
+    "joints_beside_arm",
     "limits_text",
     "minimum_jerk",
     "plan_servo_motion",
@@ -44,5 +44,4 @@ __all__ = [
     "plan_validation_motion",
     "read_limits",
     "read_motion",
-    "turning_beside_tool",
 ]

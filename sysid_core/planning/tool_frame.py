@@ -113,24 +113,21 @@ def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
     return f"{text}; the speed of the bodies moved only by {shown} is not limited."
 
 
-def gripper_joints(model: RobotModel) -> tuple[str, ...]:
-    """Return the joints of a gripper, by their names; no motion of the arm excites them."""
-    return tuple(n for n in model.joint_names if any(word in n.lower() for word in _GRIPPER))
-
-
-def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:
-    """Return the joints without position limits that do not carry the tool, such as the wheels of a
-    mobile base.
+def joints_beside_arm(model: RobotModel) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the joints of grippers, by their names, and the joints without position limits that do
+    not carry the tool, such as the wheels of a mobile base; no motion of the arm excites either.
 
     Args:
         model: Robot on a fixed base.
     """
+    fingers = tuple(n for n in model.joint_names if any(word in n.lower() for word in _GRIPPER))
     pin_model = model.pin_model
     frame = model.frame_id(tool_frame(model, None)[0])
     carriers = {pin_model.names[j] for j in pin_model.supports[pin_model.frames[frame].parentJoint]}
     lower, upper = model.position_limits
-    return tuple(
+    wheels = tuple(
         name
         for name, reach in zip(model.joint_names, upper - lower, strict=True)
         if name not in carriers and not np.isfinite(reach)
     )
+    return fingers, wheels

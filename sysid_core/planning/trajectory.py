@@ -26,6 +26,7 @@ from sysid_core.files import (
     yaml_text,
 )
 from sysid_core.robot import Array, RobotModel, lock_options
+from sysid_core.robot.loops import ClosedChain
 
 GRID = 0.01  # [s]; finer trajectories are checked as they are
 SCHEMA = "robot_sysid/trajectory/1"
@@ -155,6 +156,15 @@ class Trajectory:
         else:
             a = np.repeat(np.diff(self.v, axis=0) / (self.time[1] - self.time[0]), 2, axis=0)
         return dataclasses.replace(self, a=a)
+
+    def of_all_joints(self, chain: ClosedChain) -> Trajectory:
+        """Return the motion of all joints of a closed chain, passive ones included, from the motion
+        of its driven joints.
+        """
+        motion = chain.motion(self.q, self.v, self.a)
+        return dataclasses.replace(
+            self, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
+        )
 
     def belongs_to(self, model: RobotModel) -> None:
         """Raise an error if the trajectory was planned for another robot.

@@ -15,9 +15,8 @@ from sysid_core.estimation import Estimate
 from sysid_core.planning import (
     ArmPlan,
     Trajectory,
-    gripper_joints,
+    joints_beside_arm,
     plan_validation_motion,
-    turning_beside_tool,
 )
 from sysid_core.planning.design import Unknowns
 from sysid_core.report import Figure
@@ -100,13 +99,12 @@ def _refuse_fingers(model: RobotModel) -> None:
     Raises:
         ExcitationError: The robot has joints of a gripper, or wheels; the message lists them.
     """
-    fingers = gripper_joints(model)
+    fingers, wheels = joints_beside_arm(model)
     if fingers:
         raise ExcitationError(
             f"The joints {list(fingers)} of '{model.name}' are a gripper's: they have no room to move.",
             remedy=f"Lock them: {lock_options(fingers)}.",
         )
-    wheels = turning_beside_tool(model)
     if wheels:
         raise ExcitationError(
             f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool:"

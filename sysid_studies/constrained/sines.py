@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 
 from sysid_core.planning import Segment, Trajectory, minimum_jerk
-from sysid_core.planning.closed_chain import reach_alone
+from sysid_core.planning.closed_chain import AssemblyMap
 from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, MotionBox
 
@@ -41,7 +41,7 @@ def sine_trajectory(
             not disturb the others.
     """
     if alone:
-        box = reach_alone(chain, box)
+        box = _reach_alone(chain, box)
     amplitude = FILL * box.half
     share = np.max(np.abs(box.directions), axis=0)
     omega = peak_velocity / (amplitude * share)
@@ -61,6 +61,20 @@ def sine_trajectory(
     time = np.concatenate([t + i * duration for i in range(len(pieces))])
     whole = _trajectory(chain, time, q_a, v_a, a_a, (note, "One coordinate after another."))
     return dataclasses.replace(whole, segments=tuple(segments))
+
+
+def _reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
+    """Box in which the range of each coordinate is as wide as possible while the others stay at the
+    centre.
+    """
+    steps = np.linspace(0.0, 1.6, 65)[1:]
+    half = np.array(box.half)
+    for i in range(chain.n_actuated):
+        arm = steps[:, None] * box.directions[:, i]
+        sides = (AssemblyMap.usable(chain, box.center + sign * arm) for sign in (1.0, -1.0))
+        reach = int(np.argmin(np.append(np.logical_and(*sides), False)))
+        half[i] = max(half[i], steps[reach - 1] if reach else 0.0)
+    return dataclasses.replace(box, half=half)
 
 
 def _trajectory(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.planning.closed_chain import motion_box, plan_loop_excitation
+from sysid_core.planning.closed_chain import motion_box
 from sysid_core.report import Report
 from sysid_core.robot.loops import ClosedChain, JointDrive
 from sysid_studies.constrained.report import constrained_report
@@ -208,20 +208,15 @@ def constrained_study(
     rng = np.random.default_rng(2024)
     chain = replace(chain, box=motion_box(chain, rng))
     plan_share = 0.1
-    training = plan_loop_excitation(
+    training = replace(config.excitation, duration=config.duration).plan(
         chain,
         rng,
         config.trajectories,
-        replace(config.excitation, duration=config.duration),
         lambda share: report(plan_share * share, "planning"),
     )
     # Another fundamental: none of the fitted motions is repeated.
-    held_out = plan_loop_excitation(
-        chain,
-        rng,
-        1,
-        replace(config.excitation, duration=config.held_out, fundamental=0.17, generations=3),
-    )[0]
+    other = replace(config.excitation, duration=config.held_out, fundamental=0.17, generations=3)
+    held_out = other.plan(chain, rng, 1)[0]
     seeds = []
     for i, seed in enumerate(config.seeds):
 

@@ -18,7 +18,7 @@ from sysid_core.planning import (
     MotionLimits,
     Trajectory,
     check_motion,
-    turning_beside_tool,
+    joints_beside_arm,
 )
 from sysid_core.planning.geometry import RobotGeometry
 from sysid_core.planning.transfer import straight_move
@@ -400,8 +400,6 @@ def test_accelerations_that_a_controller_s_quintics_reach_count():
 
 
 def test_wheels_are_what_turns_without_end_beside_the_tool():
-    assert turning_beside_tool(RobotModel.from_urdf("tiago_no_hand")) == (
-        "wheel_left_joint",
-        "wheel_right_joint",
-    )
-    assert turning_beside_tool(RobotModel.from_urdf("kinova")) == ()
+    _, wheels = joints_beside_arm(RobotModel.from_urdf("tiago_no_hand"))
+    assert wheels == ("wheel_left_joint", "wheel_right_joint")
+    assert joints_beside_arm(RobotModel.from_urdf("kinova"))[1] == ()

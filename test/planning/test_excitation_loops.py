@@ -15,7 +15,6 @@ from sysid_core.planning.closed_chain import (
     AssemblyMap,
     LoopExcitation,
     motion_box,
-    plan_loop_excitation,
 )
 from sysid_core.planning.closed_chain.plan import shown_by_motions, structural_rows
 from sysid_core.robot.loops import ClosedChain, ConstrainedMotion, load_closed_chain
@@ -73,7 +72,7 @@ def test_not_everything_within_the_joints_limits_assembles(leg, rng):
 
 
 def test_planned_motions_are_smooth_safe_and_well_conditioned(leg, rng):
-    planned = plan_loop_excitation(leg, rng, 2, SMALL)
+    planned = SMALL.plan(leg, rng, 2)
     for t in planned:
         assert t.joint_names == leg.actuated
         np.testing.assert_allclose(t.v[[0, -1]], 0.0, atol=1e-9)
@@ -98,7 +97,7 @@ def test_planned_motions_excite_every_direction_that_can_be_identified(leg, rng)
     config = dataclasses.replace(
         SMALL, duration=15.0, inertials=True, generations=3, harmonics=8, rate_hz=50.0
     )
-    planned = plan_loop_excitation(leg, rng, 2, config)
+    planned = config.plan(leg, rng, 2)
     found = shown_by_motions(leg, planned)
     assert found.rank == len(found.names) == 120
     assert found.condition_number < 60.0
@@ -130,7 +129,7 @@ def test_weak_drives_are_an_error(leg, rng):
         {j: dataclasses.replace(leg.drive(j), torque_limit=0.1) for j in leg.actuated}
     )
     with pytest.raises(ExcitationError, match="torque limits"):
-        plan_loop_excitation(weak, rng, 1, SMALL)
+        SMALL.plan(weak, rng, 1)
 
 
 @pytest.mark.parametrize("speed", [1.8, 3.0, 5.0])

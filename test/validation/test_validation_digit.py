@@ -17,7 +17,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import Trajectory
-from sysid_core.planning.closed_chain import LoopExcitation, motion_box, plan_loop_excitation
+from sysid_core.planning.closed_chain import LoopExcitation, motion_box
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.robot.loops.file import closed_chain_from_mapping
@@ -80,7 +80,7 @@ def test_the_right_leg_is_the_left_one_in_a_mirror(digit, rng, tmp_path):
 def test_deviations_cover_the_truth_of_both_simulated_legs(digit, rng, tmp_path):
     """Inside two deviations for 90 % (ideal: 95 %), and 5 % of the truth, from 2 x 5 s."""
     left, right = (leg_of(digit, side, tmp_path) for side in ("left", "right"))
-    planned = plan_loop_excitation(left, rng, 2, LoopExcitation(duration=5.0))
+    planned = LoopExcitation(duration=5.0).plan(left, rng, 2)
     z, relative = [], []
     for leg in (left, right):
         leg = dataclasses.replace(leg, box=motion_box(leg, rng))
@@ -128,7 +128,7 @@ def test_an_arm_is_identified_on_the_command_line(arm, digit, rng, tmp_path):
     heavier = arm.model.with_pi(arm.model.pi * rng.uniform(0.85, 1.15, (arm.n, 1)))
     truth = perturbed_truth(arm.with_model(heavier), rng)
     plant, gains = ClosedChainPlant(truth), Gains.for_chain(arm, 60.0)
-    motions = plan_loop_excitation(arm, rng, 3, LoopExcitation(8.0, inertials=True, generations=4))
+    motions = LoopExcitation(8.0, inertials=True, generations=4).plan(arm, rng, 3)
     names = ", ".join(arm.actuated)
     columns = tmp_path / "columns.yaml"
     columns.write_text(

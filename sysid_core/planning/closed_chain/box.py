@@ -50,6 +50,15 @@ class AssemblyMap:
         """True if the loops close in only one way, within the limits, at every tested posture."""
         return not np.any(self.alternatives)
 
+    @staticmethod
+    def usable(chain: ClosedChain, q_a: Array) -> NDArray[np.bool_]:
+        """Return the mask of the actuated postures (K, n_a) at which the loops close within the
+        limits of all joints and away from singularities, shape (K,).
+        """
+        found = chain.try_assemble(q_a)
+        condition = chain.passive_condition(found.q)
+        return found.assembled & _within(chain, found.q) & (condition < MAX_CONDITION)
+
     @classmethod
     def of(
         cls,
@@ -114,7 +123,7 @@ def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     of the box and at its corners.
     """
     center = chain.actuated_home
-    if not _usable(chain, center[None])[0]:
+    if not AssemblyMap.usable(chain, center[None])[0]:
         raise ExcitationError(
             f"The home posture of '{chain.name}' doesn't assemble within the joint limits.",
             remedy="Give `home` in the loops file a posture in which the loops close.",
@@ -124,7 +133,7 @@ def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     half = np.empty(chain.n_actuated)
     for i in range(chain.n_actuated):
         line = center + np.concatenate([-steps, steps])[:, None] * directions[:, i]
-        good = _usable(chain, line)
+        good = AssemblyMap.usable(chain, line)
         reach = [np.argmin(np.append(side, False)) for side in np.split(good, 2)]
         low, high = (steps[r - 1] if r else 0.0 for r in reach)
         half[i] = 0.5 * (low + high)
@@ -144,27 +153,13 @@ def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     coupled = np.count_nonzero(directions, axis=0) > 1
     for _ in range(40):
         box = MotionBox(names, center, directions, half)
-        if np.all(_usable(chain, box.positions(s))):
+        if np.all(AssemblyMap.usable(chain, box.positions(s))):
             return dataclasses.replace(box, half=0.9 * half)
         half = half * np.where(coupled, 0.88, 0.94)
     raise ExcitationError(
         f"No box of postures around the home of '{chain.name}' closes everywhere.",
         remedy="Give `excitation` coordinates in the loops file.",
     )
-
-
-def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
-    """Return the box in which the range of each coordinate is as wide as possible while the others
-    stay at the centre.
-    """
-    steps = np.linspace(0.0, 1.6, 65)[1:]
-    half = np.array(box.half)
-    for i in range(chain.n_actuated):
-        arm = steps[:, None] * box.directions[:, i]
-        good = _usable(chain, box.center + arm) & _usable(chain, box.center - arm)
-        reach = int(np.argmin(np.append(good, False)))
-        half[i] = max(half[i], steps[reach - 1] if reach else 0.0)
-    return dataclasses.replace(box, half=half)
 
 
 def _coordinates(chain: ClosedChain) -> tuple[tuple[str, ...], Array]:
@@ -177,12 +172,6 @@ def _coordinates(chain: ClosedChain) -> tuple[tuple[str, ...], Array]:
         directions[[i, j], i], directions[[i, j], j] = (1.0, -1.0), (1.0, 1.0)
         names[i], names[j] = f"{group[0]}-{group[1]}", f"{group[0]}+{group[1]}"
     return tuple(names), directions
-
-
-def _usable(chain: ClosedChain, q_a: Array) -> NDArray[np.bool_]:
-    found = chain.try_assemble(q_a)
-    condition = chain.passive_condition(found.q)
-    return found.assembled & _within(chain, found.q) & (condition < MAX_CONDITION)
 
 
 def _within(chain: ClosedChain, q: Array) -> NDArray[np.bool_]:

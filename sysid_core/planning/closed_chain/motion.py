@@ -11,7 +11,6 @@ import scipy
 from sysid_core.planning.closed_chain.plan import (
     LoopExcitation,
     Progress,
-    plan_loop_excitation,
     shown_by_motions,
 )
 from sysid_core.planning.limits import MotionLimits
@@ -22,14 +21,6 @@ from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
 from sysid_core.robot.loops import ClosedChain
 
 _MARGIN = 0.99  # of the limits that the fastest sample may use
-
-
-def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
-    """Return the motion of all joints, passive ones included, for checks and monitoring."""
-    motion = chain.motion(trajectory.q, trajectory.v, trajectory.a)
-    return dataclasses.replace(
-        trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
-    )
 
 
 def slowed(trajectory: Trajectory, pace: float, rate_hz: float) -> Trajectory:
@@ -81,8 +72,8 @@ def plan_loop_motion(
     """
     checker = MotionChecker(chain.model, limits)
     chain = dataclasses.replace(chain, model=checker.loaded)  # what is held needs torque, too
-    plans = plan_loop_excitation(chain, np.random.default_rng(seed), n_motions, config, progress)
-    motions = [of_all_joints(chain, plan) for plan in plans]
+    plans = config.plan(chain, np.random.default_rng(seed), n_motions, progress)
+    motions = [plan.of_all_joints(chain) for plan in plans]
     notes = [f"motion_{i}: {note}" for i, plan in enumerate(plans, 1) for note in plan.notes]
     haste, limit = max(_haste(checker.check(motion)) for motion in motions)
     if haste > 1.0:

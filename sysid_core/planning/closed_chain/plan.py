@@ -96,45 +96,42 @@ class LoopExcitation:
     inertials: bool = False
     rate_hz: float = 1000.0
 
+    def plan(
+        self,
+        chain: ClosedChain,
+        rng: np.random.Generator,
+        n_trajectories: int = 3,
+        progress: Progress | None = None,
+    ) -> tuple[Trajectory, ...]:
+        """Plan several Fourier series of the driven joints; each minimises the condition number of the
+        observation matrix of all series planned so far.
 
-def plan_loop_excitation(
-    chain: ClosedChain,
-    rng: np.random.Generator,
-    n_trajectories: int = 3,
-    config: LoopExcitation | None = None,
-    progress: Progress | None = None,
-) -> tuple[Trajectory, ...]:
-    """Plan several Fourier series of the driven joints; each minimises the condition number of the
-    observation matrix of all series planned so far.
+        Zhang et al. 2024, section IV-B: several trajectories, so that the result holds for other
+        motions. Every candidate stays in the workspace box in which the loops close; it starts and ends
+        at rest in the centre of the box.
 
-    Zhang et al. 2024, section IV-B: several trajectories, so that the result holds for other
-    motions. Every candidate stays in the workspace box in which the loops close; it starts and ends
-    at rest in the centre of the box.
+        Args:
+            chain: Closed chain with nominal parameters.
+            rng: Random generator of the search.
+            n_trajectories: Number of trajectories.
+            progress: Function that is called with the completed share, 0 to 1.
 
-    Args:
-        chain: Closed chain with nominal parameters.
-        rng: Random generator of the search.
-        n_trajectories: Number of trajectories.
-        config: Settings of the search.
-        progress: Function that is called with the completed share, 0 to 1.
+        Raises:
+            ExcitationError: No candidate respects the torque limits.
+        """
+        box = motion_box(chain, rng)
+        measure = _measure(dataclasses.replace(chain, box=box), self)
+        above = np.empty((0, 0))
+        trajectories = []
+        for i in range(n_trajectories):
 
-    Raises:
-        ExcitationError: No candidate respects the torque limits.
-    """
-    config = config or LoopExcitation()
-    box = motion_box(chain, rng)
-    measure = _measure(dataclasses.replace(chain, box=box), config)
-    above = np.empty((0, 0))
-    trajectories = []
-    for i in range(n_trajectories):
+            def report(share: float, done: int = i) -> None:
+                if progress is not None:
+                    progress((done + share) / n_trajectories)
 
-        def report(share: float, done: int = i) -> None:
-            if progress is not None:
-                progress((done + share) / n_trajectories)
-
-        coefficients, above, condition = _search(chain, box, rng, config, measure, above, report)
-        trajectories.append(_trajectory(chain, box, coefficients, config, condition))
-    return tuple(trajectories)
+            coefficients, above, condition = _search(chain, box, rng, self, measure, above, report)
+            trajectories.append(_trajectory(chain, box, coefficients, self, condition))
+        return tuple(trajectories)
 
 
 def _search(
