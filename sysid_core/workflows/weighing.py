@@ -51,11 +51,10 @@ from sysid_core.signals import (
 )
 from sysid_core.signals.wrench import (
     SensorCalibration,
+    SensorFrame,
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
-    check_wrench_frame,
-    mount_sensor,
     wrench_faults,
     wrench_hum,
 )
@@ -415,14 +414,14 @@ def _on_sensor(
     model = model.mounted(settings.gravity, settings.mount)
     model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
     require_sound_units(replace(run.joints, v=None), model, run.source)
-    model, mounting = mount_sensor(
+    sensor = SensorFrame.mounted(
         model, frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
     )
-    sentences = [model.held_text, mounting]
+    sentences = [model.held_text, sensor.remark]
     if run.wrench is not None:
-        sentences.append(check_wrench_frame(model, run.wrench.frame, frame, settings.wrench_frame))
+        sentences.append(sensor.check(run.wrench.frame, settings.wrench_frame))
         run = replace(run, wrench=replace(run.wrench, frame=frame))
-    return run, model, tuple(filter(None, sentences))
+    return run, sensor.model, tuple(filter(None, sentences))
 
 
 def _columns(table: TableSettings) -> WrenchColumns:

@@ -16,9 +16,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import Array, RobotModel, StaticTransform
 from sysid_core.signals import WrenchStream
 from sysid_core.signals.wrench import (
-    check_wrench_frame,
-    check_wrench_place,
-    mount_sensor,
+    SensorFrame,
     wrench_faults,
     wrench_hum,
 )
@@ -47,7 +45,7 @@ class SensorComponent:
         self._config: EstimatorConfig = node.config
         self._known: Newest[str, bool] = Newest()  # frames of wrenches
         self._bare: RobotModel | None = None  # as described
-        self._robot: RobotModel | None = None  # with the sensor
+        self._sensor: SensorFrame | None = None  # on the robot
         self._patience: Timer | None = None
         self._transforms = StaticTransforms(node, self._heard)
         self._moving, self._outside = MovingTransform(node), ""  # a wrench's frame that is no link
@@ -63,7 +61,7 @@ class SensorComponent:
         Raises:
             ModelError: The pose of the sensor is not given, or is given more than once.
         """
-        self._bare, self._robot = model, None
+        self._bare, self._sensor = model, None
         self._known.clear()
         self._stop_waiting()
         try:
@@ -82,15 +80,15 @@ class SensorComponent:
             return
         c = self._config
         given = {"parent": c.sensor_parent, "pose": c.sensor_pose}
-        model, remark = mount_sensor(self._bare, c.sensor_frame, self._transforms.all, **given)
-        before, self._robot = self._robot, model
+        found = SensorFrame.mounted(self._bare, c.sensor_frame, self._transforms.all, **given)
+        before, self._sensor = self._sensor, found
         self._known.clear()
-        if before is not None and _same_place(before, model, c.sensor_frame):
+        if before is not None and _same_place(before, found):
             return
-        if remark:
-            self._node.get_logger().info(remark)
-            self._node.health.say("sensor frame", Level.OK, remark)
-        self._mounted(model)
+        if found.remark:
+            self._node.get_logger().info(found.remark)
+            self._node.health.say("sensor frame", Level.OK, found.remark)
+        self._mounted(found.model)
 
     def _stop_waiting(self) -> None:
         if self._patience is not None:
@@ -98,7 +96,7 @@ class SensorComponent:
 
     def _give_up(self) -> None:
         self._stop_waiting()
-        if self._robot is not None:
+        if self._sensor is not None:
             return
         try:
             self._mount()
@@ -111,14 +109,13 @@ class SensorComponent:
         Raises:
             SignalError: The wrench is in another frame.
         """
-        if self._robot is None:
+        if self._sensor is None:
             return
         if self._misplaced is not None:
             raise self._misplaced
         if frame_id in self._known:
             return
-        c = self._config
-        remark = check_wrench_frame(self._robot, frame_id, c.sensor_frame, c.wrench_frames)
+        remark = self._sensor.check(frame_id, self._config.wrench_frames)
         self._known[frame_id] = True
         static = {transform.child for transform in self._transforms.all}
         described = self._bare is not None and self._bare.pin_model.existFrame(frame_id)
@@ -153,7 +150,7 @@ class SensorComponent:
             self._moved = False
             self.look_where()
         self._place = self._place or self._moving.take()
-        if self._place is None or stamp_ns < self._place[0] or self._robot is None:
+        if self._place is None or stamp_ns < self._place[0] or self._sensor is None:
             return
         (_, transform), self._place = self._place, None
         if moves:  # until it stands, each look would be in vain
@@ -163,7 +160,7 @@ class SensorComponent:
             self.look_where()
         self._misplaced = None
         try:
-            check_wrench_place(self._robot, q, self._config.sensor_frame, transform)
+            self._sensor.check_place(q, transform)
         except SignalError as err:
             self._misplaced = err
             raise
@@ -182,6 +179,6 @@ class SensorComponent:
         self._node.get_logger().warning(words, throttle_duration_sec=10.0)
 
 
-def _same_place(one: RobotModel, other: RobotModel, frame: str) -> bool:
-    a, b = (model.pin_model.frames[model.frame_id(frame)] for model in (one, other))
+def _same_place(one: SensorFrame, other: SensorFrame) -> bool:
+    a, b = (x.model.pin_model.frames[x.model.frame_id(x.name)] for x in (one, other))
     return bool(a.parentJoint == b.parentJoint and a.placement == b.placement)

@@ -19,7 +19,7 @@ from sysid_core.robot import (
     lock_options,
     received_urdf,
 )
-from sysid_core.signals.wrench import check_wrench_frame, check_wrench_place
+from sysid_core.signals.wrench import SensorFrame
 
 ARM = tuple(f"panda_joint{i}" for i in range(1, 8))
 
@@ -118,14 +118,14 @@ def test_a_mounted_sensor_has_the_pose_that_was_given(panda: RobotModel) -> None
 
 
 def test_drivers_frames_that_are_no_links_are_taken_and_remarked() -> None:
-    ur = RobotModel.from_urdf("ur5")
-    assert check_wrench_frame(ur, "tool0", "tool0") == ""
-    assert "tool0_controller" in check_wrench_frame(ur, "tool0_controller", "tool0")
-    assert check_wrench_frame(ur, "tool0_controller", "tool0", ["tool0_controller"]) == ""
+    sensor = SensorFrame(RobotModel.from_urdf("ur5"), "tool0")
+    assert sensor.check("tool0") == ""
+    assert "tool0_controller" in sensor.check("tool0_controller")
+    assert sensor.check("tool0_controller", ["tool0_controller"]) == ""
     with pytest.raises(SignalError, match="another pose"):
-        check_wrench_frame(ur, "base_link", "tool0")
+        sensor.check("base_link")
     with pytest.raises(SignalError, match="accepted are"):
-        check_wrench_frame(ur, "anything", "tool0", ["tool0_controller"])
+        sensor.check("anything", ["tool0_controller"])
 
 
 def test_a_tool_centre_point_that_is_not_the_flange_is_refused_with_its_pose(rng) -> None:
@@ -141,11 +141,11 @@ def test_a_tool_centre_point_that_is_not_the_flange_is_refused_with_its_pose(rng
         return StaticTransform(parent, "tool0_controller", tuple(pose.translation), tuple(rotation))
 
     uncalibrated = pin.SE3(np.eye(3), np.array([0.002, 0.0, -0.003]))
-    check_wrench_place(ur, q, "tool0", controller(uncalibrated))
+    SensorFrame(ur, "tool0").check_place(q, controller(uncalibrated))
     tool = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, 0.5), np.array([0.0, 0.03, 0.15]))
     with pytest.raises(SignalError, match=r"153 mm and 28\.6 degrees") as err:
-        check_wrench_place(ur, q, "tool0", controller(tool))
+        SensorFrame(ur, "tool0").check_place(q, controller(tool))
     assert "[0.0000, 0.0300, 0.1500, 0.0000, 0.0000, 0.5000]" in err.value.remedy
-    check_wrench_place(ur, q, "tool0", controller(tool, "map"))
+    SensorFrame(ur, "tool0").check_place(q, controller(tool, "map"))
     mounted = ur.with_frame("tool0_controller", "tool0", [0, 0.03, 0.15, 0, 0, 0.5])
-    check_wrench_place(mounted, q, "tool0_controller", controller(tool))
+    SensorFrame(mounted, "tool0_controller").check_place(q, controller(tool))

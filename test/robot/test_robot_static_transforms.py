@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import RobotModel, StaticTransform
-from sysid_core.signals.wrench import check_wrench_frame, mount_sensor
+from sysid_core.signals.wrench import SensorFrame
 
 ADAPTER = StaticTransform("panda_link8", "adapter", (0.0, 0.0, 0.02), (0.0, 0.0, 0.0, 1.0))
 TURN = Rotation.from_euler("xyz", [0.3, -0.2, 1.1])
@@ -63,13 +63,15 @@ def test_what_is_no_rigid_transform_is_refused(translation, rotation, words) -> 
 
 
 def test_the_sensor_is_where_the_description_the_user_or_tf_says(panda: RobotModel) -> None:
-    assert mount_sensor(panda, "panda_link8", [ADAPTER, SENSOR])[1] == ""
-    model, remark = mount_sensor(panda, "ft", [ADAPTER, SENSOR])
-    assert remark == "Sensor frame 'ft' is fixed to 'adapter', according to tf_static."
-    by_user, remark = mount_sensor(panda, "ft", [ADAPTER, SENSOR], parent="panda_link7")
-    assert remark == "" and np.allclose(placement(by_user, "ft"), placement(panda, "panda_link7"))
+    assert SensorFrame.mounted(panda, "panda_link8", [ADAPTER, SENSOR]).remark == ""
+    by_tf = SensorFrame.mounted(panda, "ft", [ADAPTER, SENSOR])
+    assert by_tf.remark == "Sensor frame 'ft' is fixed to 'adapter', according to tf_static."
+    by_user = SensorFrame.mounted(panda, "ft", [ADAPTER, SENSOR], parent="panda_link7")
+    assert by_user.remark == "" and np.allclose(
+        placement(by_user.model, "ft"), placement(panda, "panda_link7")
+    )
     with pytest.raises(ModelError, match="tf_static contains no fixed transform from it"):
-        mount_sensor(panda, "ft", [SENSOR])
-    assert check_wrench_frame(model, "ft", "ft") == ""
+        SensorFrame.mounted(panda, "ft", [SENSOR])
+    assert by_tf.check("ft") == ""
     with pytest.raises(SignalError, match="a link with another pose"):
-        check_wrench_frame(model, "adapter", "ft")
+        by_tf.check("adapter")

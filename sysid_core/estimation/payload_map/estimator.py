@@ -41,10 +41,11 @@ from sysid_core.estimation.payload_map.misfit import (
 from sysid_core.estimation.payload_map.motion_belief import ExactMotion, MotionBelief, chunks
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
+from sysid_core.estimation.payload_map.stretches import Stretches
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals.wrench import Stretches, learned_noise
+from sysid_core.signals.wrench import learned_noise
 
 _ARITHMETIC = 1e-5  # of the force: finer noise is lost in differences
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight

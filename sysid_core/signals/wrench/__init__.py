@@ -11,18 +11,14 @@ from sysid_core.signals.wrench.checks import (
 from sysid_core.signals.wrench.clock import ClockOffset
 from sysid_core.signals.wrench.convention import UNLIKELY, WrenchAxes, WrenchConvention, WrenchSign
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
-from sysid_core.signals.wrench.mounting import (
-    check_wrench_frame,
-    check_wrench_place,
-    mount_sensor,
-)
-from sysid_core.signals.wrench.noise import Stretches, learned_noise
+from sysid_core.signals.wrench.noise import learned_noise
 from sysid_core.signals.wrench.readings import (
     saturated_postures,
     single_spikes,
     usable_readings,
 )
 from sysid_core.signals.wrench.sensor import WRENCH_AXES, SensorCalibration, static_regressor
+from sysid_core.signals.wrench.sensor_frame import SensorFrame
 from sysid_core.signals.wrench.tare import StaticPostures, tare_static
 
 __all__ = [
@@ -32,16 +28,13 @@ __all__ = [
     "FilteredWrench",
     "FullCalibration",
     "SensorCalibration",
+    "SensorFrame",
     "StaticPostures",
-    "Stretches",
     "WrenchAxes",
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
-    "check_wrench_frame",
-    "check_wrench_place",
     "learned_noise",
-    "mount_sensor",
     "require_sensor_frame",
     "saturated_postures",
     "single_spikes",

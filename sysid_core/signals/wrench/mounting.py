@@ -1,173 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame of the sensor, and check of its mounting against the model by the direction of gravity.
+"""Check of the sensor's mounting against the model by the direction of gravity.
 
 Static postures obey `f_k = -m R g_k + b`, where R is the rotation between the described and the
 true axes of the sensor (the identity if the description is right). Subtraction of the means removes
 the bias; R with m is then an orthogonal Procrustes problem (Kabsch 1976; Umeyama 1991). If instead
 the direction of gravity in the base frame is wrong, `f_k = -m R_WS(k)^T g_W + b` is linear in `m
 g_W`.
-
-Drivers use frames that are not links of the robot: ur_robot_driver publishes `tool0_controller`,
-xarm_ros2 `uf_ft_sensor_raw_data`. The pose of such a frame is taken from the description, from a
-mounting that the user gives, or from TF's `tf_static`; if none of these contains it, its axes are
-assumed to be those of a link. Live and offline estimation both use this module, so that they accept
-the same frames with the same messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import ModelError, SignalError
-from sysid_core.robot import STANDARD_GRAVITY, RobotModel, StaticTransform
+from sysid_core.errors import SignalError
+from sysid_core.robot import STANDARD_GRAVITY
 from sysid_core.settings import Kind
 from sysid_core.signals.recording import Array
 
-_SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
-# Kinematics that nobody calibrated are millimetres from the controller's own; a tool is centimetres away.
-_PLACE, _TILT = 0.01, np.radians(1.0)  # [m, rad]
 _MIN_MASS = 0.02  # [kg], below it a sensor with a tool can't be
 _MAX_MISALIGNMENT = np.deg2rad(15.0)  # between described and true axes of a correct mounting
 _HALF_TURN_TOLERANCE = np.deg2rad(30.0)  # from upside down: so near, the fault is named a half turn
-
-
-def mount_sensor(
-    model: RobotModel,
-    sensor_frame: str,
-    transforms: Iterable[StaticTransform] = (),
-    *,
-    parent: str = "",
-    pose: Sequence[float] = (0.0,) * 6,
-) -> tuple[RobotModel, str]:
-    """Return a copy of a robot with the sensor frame, which is added as declared if the description
-    lacks it.
-
-    Args:
-        model: Robot model.
-        sensor_frame: Frame of the sensor.
-        transforms: Transforms of `tf_static`.
-        parent: Link that carries the sensor; empty: as in the description or TF.
-        pose: x y z roll pitch yaw of the sensor in `parent`, shape (6,) [m, rad].
-
-    Returns:
-        Robot with all frames of `tf_static`, and a remark for the user ("": none).
-
-    Raises:
-        ModelError: The pose of the sensor is not given, or given more than once.
-    """
-    if parent:
-        model = model.with_frame(sensor_frame, parent, pose)
-    out = model.with_static_transforms(transforms)
-    try:
-        index = out.frame_id(sensor_frame)
-    except ModelError as err:
-        raise ModelError(
-            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static contains no"
-            " fixed transform from it to a link.",
-            remedy="Choose one of its links, publish a static transform to one, or give the mounting of the sensor ("
-            f"sensor_parent and sensor_pose). {err.remedy}",
-        ) from err
-    if model.pin_model.existFrame(sensor_frame):  # of the description, or of the user
-        return out, ""
-    frame = out.pin_model.frames[index]
-    link = out.pin_model.frames[frame.parentFrame].name
-    return out, f"Sensor frame '{sensor_frame}' is fixed to '{link}', according to tf_static."
-
-
-def check_wrench_frame(
-    model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
-) -> str:
-    """Check if the `frame_id` of a wrench can be the frame of the sensor.
-
-    Args:
-        model: Robot model.
-        frame_id: Frame of the wrench's header; empty: not given by the driver.
-        sensor_frame: Link or frame with the axes of the sensor.
-        accepted: Other names of this frame; empty: any name that is not another link of the robot.
-
-    Returns:
-        Remark for the user; "": none.
-
-    Raises:
-        SignalError: The wrench is in another frame.
-    """
-    if frame_id in ("", sensor_frame, *accepted):
-        return ""
-    if accepted:
-        raise SignalError(
-            f"The wrench is in frame '{frame_id}', accepted are {[sensor_frame, *accepted]}.",
-            remedy=f"If the sensor's axes are those of '{sensor_frame}', add '{frame_id}' to the"
-            " accepted frames (parameter wrench_frames, option --wrench-frame).",
-        )
-    try:
-        there, here = (_placement(model, name) for name in (frame_id, sensor_frame))
-    except ModelError:
-        return (
-            f"The wrench is in frame '{frame_id}', which is not a link of {model.name}: its axes"
-            f" are taken to be those of '{sensor_frame}'."
-        )
-    if there[0] == here[0] and np.allclose(
-        there[1].homogeneous, here[1].homogeneous, atol=_SAME_PLACE
-    ):
-        return ""
-    raise SignalError(
-        f"The wrench is in frame '{frame_id}', a link with another pose than '{sensor_frame}'.",
-        remedy=f"Set the sensor's frame to '{frame_id}'; if the driver names the wrong link, accept"
-        f" it (parameter wrench_frames, option --wrench-frame {frame_id}).",
-    )
-
-
-def check_wrench_place(
-    model: RobotModel, q: ArrayLike, sensor_frame: str, transform: StaticTransform
-) -> None:
-    """Check that the frame of a wrench, which `tf` contains in addition to the links, is at the
-    sensor.
-
-    The frame `tool0_controller` of a UR is its active tool centre point, which differs from `tool0`
-    once a tool is set.
-
-    Args:
-        model: Robot with the sensor.
-        q: Joint positions at the time of the transform, shape (n,) [rad or m].
-        sensor_frame: Frame of the sensor.
-        transform: Pose of the frame of the wrench in a frame of the robot; if its parent is not a
-            frame of the robot, nothing is checked.
-
-    Raises:
-        SignalError: The frame is at another place than the sensor.
-    """
-    tree = model.pin_model
-    if not tree.existFrame(transform.parent):
-        return
-    data = tree.createData()
-    pin.framesForwardKinematics(tree, data, model.configuration(q))
-    sensor, parent = (data.oMf[model.frame_id(name)] for name in (sensor_frame, transform.parent))
-    offset = sensor.actInv(parent * transform.pose)
-    distance = float(np.linalg.norm(offset.translation))
-    tilt = float(np.linalg.norm(pin.log3(offset.rotation)))
-    if distance <= _PLACE and tilt <= _TILT:
-        return
-    numbers = [*offset.translation, *pin.rpy.matrixToRpy(offset.rotation)]
-    pose = ", ".join(f"{x:.4f}" for x in np.round(numbers, 4) + 0.0)  # no -0
-    raise SignalError(
-        f"The wrench is in frame '{transform.child}', {1e3 * distance:.0f} mm and"
-        f" {np.degrees(tilt):.1f} degrees from '{sensor_frame}', according to tf.",
-        remedy="Set the tool centre point of the controller to zero; or set sensor_frame to"
-        f" '{transform.child}', sensor_parent to '{sensor_frame}' and sensor_pose to [{pose}].",
-        distance=distance,
-        tilt=tilt,
-    )
-
-
-def _placement(model: RobotModel, name: str) -> tuple[int, pin.SE3]:
-    frame = model.pin_model.frames[model.frame_id(name)]
-    return int(frame.parentJoint), frame.placement
 
 
 class MountingKind(Kind):

@@ -27,7 +27,7 @@ from sensor_msgs.msg import JointState
 
 from sysid_core.robot import RobotModel, hold_joints
 from sysid_core.signals.bags import read_bag
-from sysid_core.signals.wrench import mount_sensor
+from sysid_core.signals.wrench import SensorFrame
 from sysid_nodes.bringup import read_config
 from sysid_nodes.bringup.processes import running, start_process
 from sysid_nodes.client import LiveClient, LiveError
@@ -97,7 +97,7 @@ def live_and_offline_find_the_sensor_by_tf(client: LiveClient, log: Path, folder
     client.call(StopRecording, "data_logger/stop", StopRecording.Request())
     recording = read_bag(folder / bag)
     model = hold_joints(RobotModel.from_urdf(recording.urdf_xml), measured=recording.joints.names)
-    assert mount_sensor(model, "toe", recording.transforms)[1] == words
+    assert SensorFrame.mounted(model, "toe", recording.transforms).remark == words
     assert "_rod" not in str(recording.joints.names) and "_rod" in str(model.locked)
 
 
