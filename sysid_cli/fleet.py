@@ -52,18 +52,18 @@ def identify(
     Args:
         recordings: Bags, folders, patterns, or addresses such as s3://bucket/x.
     """
-    from sysid_fleet import identify_fleet, load_registry, write_state
-    from sysid_fleet.batch import Engine, Rows
+    from sysid_fleet import Fleet
+    from sysid_fleet.batch import Engine
 
     require_folder(out)
-    known, rows = load_registry(registry), Rows(out / "rows")
+    robots = Fleet.open(registry, out / "rows")
     with Engine(workers, cluster, memory) as engine, progress_shown("recordings", 0) as show:
-        state = identify_fleet(recordings, known, rows, engine, resume=resume, progress=show)
+        state = robots.identify(recordings, engine, resume=resume, progress=show)
     console.print(
         f"{state.done} recordings ({state.skipped} done before, {state.failed} gave no estimate) in"
         f" {state.seconds:.0f} s"
     )
-    raise typer.Exit(_say(write_state(rows, known, out), out))
+    raise typer.Exit(_say(robots.write_state(out), out))
 
 
 @command(fleet, example="sysid fleet watch nights/ --registry fleet.yaml --out fleet")
@@ -85,20 +85,20 @@ def watch(
         every: Time between two checks of the folder [s].
         looks: Number of checks of the folder; 0: until Ctrl-C.
     """
-    from sysid_fleet import load_registry, watch_fleet, write_state
-    from sysid_fleet.batch import Engine, Rows
+    from sysid_fleet import Fleet
+    from sysid_fleet.batch import Engine
 
     require_folder(out)
-    known, rows = load_registry(registry), Rows(out / "rows")
+    robots = Fleet.open(registry, out / "rows")
     console.print(
-        f"watching {folder} every {every:g} s; {len(rows.done())} recordings known",
+        f"watching {folder} every {every:g} s; {len(robots.rows.done())} recordings known",
         highlight=False,
         soft_wrap=True,
     )
     with Engine(workers, cluster, memory) as engine:
-        for state in watch_fleet(folder, known, rows, engine, every=every, looks=looks):
+        for state in robots.watch(folder, engine, every=every, looks=looks):
             console.print(f"{state.done} new recordings, {state.failed} gave no estimate")
-            _say(write_state(rows, known, out), out)
+            _say(robots.write_state(out), out)
 
 
 def _say(state: FleetState, out: Path) -> int:

@@ -4,13 +4,6 @@ changes.
 """
 
 from sysid_fleet.analysis import FleetState
-from sysid_fleet.registry import load_registry
-from sysid_fleet.work import identify_fleet, watch_fleet, write_state
+from sysid_fleet.work import Fleet
 
-__all__ = [
-    "FleetState",
-    "identify_fleet",
-    "load_registry",
-    "watch_fleet",
-    "write_state",
-]
+__all__ = ["Fleet", "FleetState"]

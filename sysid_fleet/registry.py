@@ -95,29 +95,29 @@ class Registry(FileSchema):
         """Return the group of robots whose variation between nights is estimated together."""
         return self.robots[robot].group or self.robots[robot].description
 
+    @classmethod
+    def load(cls, path: str | Path) -> Registry:
+        """Load `fleet.yaml`; relative paths are relative to this file.
 
-def load_registry(path: str | Path) -> Registry:
-    """Load `fleet.yaml`; relative paths are relative to this file.
-
-    Raises:
-        BatchError: The file is invalid; the message contains file, key and remedy.
-    """
-    path = Path(path)
-    raw = _KIND.read_schema(path, Registry)
-    robots = {}
-    for name, robot in raw.robots.items():
-        found = {
-            key: str(path.parent / value) if (path.parent / value).exists() else value
-            for key in ("description", "calibration", "columns")
-            if (value := getattr(robot, key))
-        }
-        robots[name] = robot.model_copy(update=found)
-        if not (Path(robots[name].calibration) / "parameters.yaml").exists():
-            raise BatchError(
-                f"Robot '{name}': there is no '{robot.calibration}/parameters.yaml'.",
-                remedy="Give the folder that `sysid identify` wrote.",
-            )
-    return raw.model_copy(update={"robots": robots})
+        Raises:
+            BatchError: The file is invalid; the message contains file, key and remedy.
+        """
+        path = Path(path)
+        raw = _KIND.read_schema(path, Registry)
+        robots = {}
+        for name, robot in raw.robots.items():
+            found = {
+                key: str(path.parent / value) if (path.parent / value).exists() else value
+                for key in ("description", "calibration", "columns")
+                if (value := getattr(robot, key))
+            }
+            robots[name] = robot.model_copy(update=found)
+            if not (Path(robots[name].calibration) / "parameters.yaml").exists():
+                raise BatchError(
+                    f"Robot '{name}': there is no '{robot.calibration}/parameters.yaml'.",
+                    remedy="Give the folder that `sysid identify` wrote.",
+                )
+        return raw.model_copy(update={"robots": robots})
 
 
 def settings_hash(robot: Robot, tool: Tool | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -187,99 +188,107 @@ def _content(source: Source) -> str:
     return hash_of(source.address) if local else source.stamp
 
 
-def identify_fleet(
-    places: Sequence[str],
-    registry: Registry,
-    rows: Rows,
-    engine: Engine,
-    *,
-    resume: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> Progress:
-    """Estimate the parameters in every recording.
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """Robots of a registry, with the estimates from their recordings.
 
-    Args:
-        places: Files, folders, patterns, or addresses in an object storage.
+    Attributes:
         registry: Registry of the robots.
-        rows: Dataset to which the results are appended.
-        engine: Engine that executes the jobs.
-        resume: True to omit recordings that are already processed.
-        progress: Function called after every recording.
-
-    Raises:
-        BatchError: There are no recordings, or one belongs to no robot or to several.
+        rows: Dataset to which the estimates are appended.
     """
-    total = sum(1 for source in find_sources(places) if registry.owner(source.address))
-    jobs = fleet_jobs(find_sources(places), registry)
-    return run_jobs(
-        engine, recording_rows, jobs, rows, total=total, resume=resume, progress=progress
-    )
 
+    registry: Registry
+    rows: Rows
 
-def watch_fleet(
-    place: str,
-    registry: Registry,
-    rows: Rows,
-    engine: Engine,
-    *,
-    every: float,
-    looks: int = 0,
-) -> Iterator[Progress]:
-    """Estimate the parameters in each new recording of a folder, once it no longer changes.
+    @classmethod
+    def open(cls, registry: str | Path, rows: str | Path) -> Fleet:
+        """Return the fleet of a registry file (`fleet.yaml`), with the estimates in a folder.
 
-    Args:
-        place: Folder, or address in an object storage.
-        registry: Registry of the robots.
-        rows: Dataset to which the results are appended.
-        engine: Engine that executes the jobs.
-        every: Time between two checks of the folder [s].
-        looks: Number of checks; 0: no end.
+        Raises:
+            BatchError: The file is invalid; the message contains file, key and remedy.
+        """
+        return cls(Registry.load(registry), Rows(rows))
 
-    Yields:
-        Progress after each check that found new recordings.
-    """
-    before: set[Source] = set()
-    done = rows.done()
-    look = 0
-    while True:
-        look += 1
-        try:
-            here = set(find_sources([place]))
-        except BatchError:
-            here = set()  # nothing there yet
-        settled = sorted(here & before, key=lambda s: s.address)
-        jobs = [job for job in fleet_jobs(settled, registry) if job.key not in done]
-        before = here
-        if jobs:
-            progress = run_jobs(engine, recording_rows, jobs, rows, total=len(jobs))
-            done |= {job.key for job in jobs}
-            yield progress
-        if looks and look >= looks:
-            return
-        time.sleep(every)
+    def identify(
+        self,
+        places: Sequence[str],
+        engine: Engine,
+        *,
+        resume: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Progress:
+        """Estimate the parameters in every recording.
 
+        Args:
+            places: Files, folders, patterns, or addresses in an object storage.
+            engine: Engine that executes the jobs.
+            resume: True to omit recordings that are already processed.
+            progress: Function called after every recording.
 
-def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
-    """Analyse all estimates; write `alarms.parquet` and `fleet.html`.
+        Raises:
+            BatchError: There are no recordings, or one belongs to no robot or to several.
+        """
+        total = sum(1 for source in find_sources(places) if self.registry.owner(source.address))
+        jobs = fleet_jobs(find_sources(places), self.registry)
+        return run_jobs(
+            engine, recording_rows, jobs, self.rows, total=total, resume=resume, progress=progress
+        )
 
-    Raises:
-        BatchError: The package pyarrow is not installed.
-    """
-    kept = rows.latest(NEEDED, lambda name: not name or is_watched(name))
-    state = analyse(kept, registry)
-    pa = arrow()
-    out.mkdir(parents=True, exist_ok=True)
-    moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
-    schema = pa.schema(
-        [
-            *((name, text) for name in ("robot", "tool", "parameter")),
-            *((name, moment) for name in ("begins", "noticed")),
-            *((name, number) for name in ("before", "after", "change", "deviation")),
-            ("unit", text),
-            ("statistic", number),
-        ]
-    )
-    with written_whole(out / "alarms.parquet") as file:
-        pa.parquet.write_table(pa.Table.from_pylist(state.alarms(), schema=schema), file)
-    fleet_report(state).save(out / "fleet.html")
-    return state
+    def watch(
+        self, place: str, engine: Engine, *, every: float, looks: int = 0
+    ) -> Iterator[Progress]:
+        """Estimate the parameters in each new recording of a folder, once it no longer changes.
+
+        Args:
+            place: Folder, or address in an object storage.
+            engine: Engine that executes the jobs.
+            every: Time between two checks of the folder [s].
+            looks: Number of checks; 0: no end.
+
+        Yields:
+            Progress after each check that found new recordings.
+        """
+        before: set[Source] = set()
+        done = self.rows.done()
+        look = 0
+        while True:
+            look += 1
+            try:
+                here = set(find_sources([place]))
+            except BatchError:
+                here = set()  # nothing there yet
+            settled = sorted(here & before, key=lambda s: s.address)
+            jobs = [job for job in fleet_jobs(settled, self.registry) if job.key not in done]
+            before = here
+            if jobs:
+                progress = run_jobs(engine, recording_rows, jobs, self.rows, total=len(jobs))
+                done |= {job.key for job in jobs}
+                yield progress
+            if looks and look >= looks:
+                return
+            time.sleep(every)
+
+    def write_state(self, out: Path) -> FleetState:
+        """Analyse all estimates; write `alarms.parquet` and `fleet.html`.
+
+        Raises:
+            BatchError: The package pyarrow is not installed.
+        """
+        kept = self.rows.latest(NEEDED, lambda name: not name or is_watched(name))
+        state = analyse(kept, self.registry)
+        pa = arrow()
+        out.mkdir(parents=True, exist_ok=True)
+        moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
+        schema = pa.schema(
+            [
+                *((name, text) for name in ("robot", "tool", "parameter")),
+                *((name, moment) for name in ("begins", "noticed")),
+                *((name, number) for name in ("before", "after", "change", "deviation")),
+                ("unit", text),
+                ("statistic", number),
+            ]
+        )
+        with written_whole(out / "alarms.parquet") as file:
+            pa.parquet.write_table(pa.Table.from_pylist(state.alarms(), schema=schema), file)
+        fleet_report(state).save(out / "fleet.html")
+        return state

@@ -22,8 +22,8 @@ import yaml
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
-from sysid_fleet import identify_fleet, load_registry
-from sysid_fleet.batch import Engine, Rows
+from sysid_fleet import Fleet
+from sysid_fleet.batch import Engine
 
 DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"
@@ -54,17 +54,17 @@ def main(bags: int = 100) -> None:
         robot = {"description": "ur10", "calibration": "calibrated", "match": "*"}
         robot["effort_kind"] = "link_torque"
         registry = {"schema": "robot_sysid/fleet/1", "robots": {"r": robot}}
-        (folder / "fleet.yaml").write_text(yaml.safe_dump(registry))
-        known = load_registry(folder / "fleet.yaml")
+        file = folder / "fleet.yaml"
+        file.write_text(yaml.safe_dump(registry))
         spent, work = {}, {}
         for workers in (1, 2):
             before = _processor_time()
             with Engine(workers) as engine:
                 some = [str(p) for p in sorted((folder / "nights").iterdir())[: 4 * workers]]
-                identify_fleet(some, known, Rows(folder / f"warm{workers}"), engine)  # imports
+                Fleet.open(file, folder / f"warm{workers}").identify(some, engine)  # imports
                 begun = time.perf_counter()
                 place = str(folder / "nights")
-                state = identify_fleet([place], known, Rows(folder / f"rows{workers}"), engine)
+                state = Fleet.open(file, folder / f"rows{workers}").identify([place], engine)
                 spent[workers] = time.perf_counter() - begun
             work[workers] = (_processor_time() - before) / (bags + 4 * workers)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -13,9 +13,9 @@ from two_joint_arm import URDF, call, columns, swing
 
 from sysid_core.errors import BatchError
 from sysid_core.robot import RobotModel
-from sysid_fleet import load_registry
 from sysid_fleet.analysis import analyse
 from sysid_fleet.batch import Rows
+from sysid_fleet.registry import Registry
 
 NIGHTS, WORSE = 14, 9  # robot r2 rubs more from this night on
 
@@ -123,7 +123,7 @@ def test_a_night_counts_once_and_as_the_registry_reads_it_now(fleet: Path, tmp_p
     os.utime(folder / name, (1e9, 1e9))  # a restored backup
     _, said = call("fleet", "identify", folder.parent, *arguments, "--resume")
     assert "2 recordings (2 done before" in said
-    rows, registry = Rows(tmp_path / "rows"), load_registry(fleet / "fleet.yaml")
+    rows, registry = Rows(tmp_path / "rows"), Registry.load(fleet / "fleet.yaml")
     state = analyse(rows.latest(), registry)
     assert len(state.trends[("r1", "", "j1.friction")].series.value) == 2 and not state.outdated
     robot = registry.robots["r1"].model_copy(update={"speed": 0.9})
@@ -155,7 +155,7 @@ def test_watching_takes_what_is_new_and_no_longer_grows(fleet: Path, tmp_path: P
 
 
 def test_a_recording_of_nobody_is_refused(fleet: Path, tmp_path: Path) -> None:
-    registry = load_registry(fleet / "fleet.yaml")
+    registry = Registry.load(fleet / "fleet.yaml")
     assert registry.owner("/x/r2/a.mcap") == ("r2", "")
     with pytest.raises(BatchError, match="no robot"):
         registry.owner("/x/r3/a.mcap")
@@ -166,7 +166,7 @@ def test_a_calibration_that_isnt_there_is_named(fleet: Path, tmp_path: Path) -> 
     raw["robots"]["r1"]["calibration"] = "nowhere"
     (tmp_path / "fleet.yaml").write_text(yaml.safe_dump(raw))
     with pytest.raises(BatchError, match="nowhere"):
-        load_registry(tmp_path / "fleet.yaml")
+        Registry.load(tmp_path / "fleet.yaml")
 
 
 def test_a_fleet_in_which_nothing_can_show_is_not_judged(fleet: Path, tmp_path: Path) -> None:
