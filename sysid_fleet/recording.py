@@ -23,7 +23,7 @@ from sysid_core.estimation.fit import LeastSquares
 from sysid_core.files import hash_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording, interpolate_at
-from sysid_core.signals.bags import StoredBag, build_typestore, message_decoder
+from sysid_core.signals.bags import StoredBag
 from sysid_core.signals.wrench import WRENCH_AXES, static_regressor
 from sysid_core.validation import Prediction
 from sysid_core.workflows import is_bag, load_recording
@@ -102,11 +102,9 @@ def temperature_of(path: Path, topic: str) -> float | None:
     """
     if not topic:
         return None
-    decode = message_decoder(build_typestore({}), _TEMPERATURE)
-    found = [
-        float(decode(message.data).temperature)
-        for message in StoredBag.open(path).messages([topic])
-    ]
+    bag = StoredBag.open(path)
+    names = {stored.name for stored in bag.topics_of(_TEMPERATURE)}
+    found = [float(m.temperature) for _, m in bag.decoded(topic)] if topic in names else []
     finite = [value for value in found if np.isfinite(value)]
     return float(np.mean(finite)) if finite else None
 

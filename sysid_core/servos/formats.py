@@ -12,7 +12,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
 from sysid_core.servos.recording import ServoRecording
-from sysid_core.signals.bags import StoredBag, build_typestore, message_decoder
+from sysid_core.signals.bags import StoredBag
 
 KIND = FileKind(
     "LeRobot dataset", "Give its folder, with meta/info.json and data/*.parquet.", SignalError
@@ -202,17 +202,13 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
 
 
 def _rows(bag: StoredBag, topic: str, kind: str, stamped: bool) -> list[_Row]:
-    stored = next(t for t in bag.topics if t.name == topic)
-    store = build_typestore({stored.type: stored.definition} if stored.definition else None)
-    decode = message_decoder(store, stored.type)
     read = _READERS[kind]
     rows: list[_Row] = []
-    for message in bag.messages((topic,)):
-        decoded = decode(message.data)
+    for log_ns, decoded in bag.decoded(topic):
         names, points = read(decoded)
         if not points:
             continue
-        stamp = message.log_ns * 1e-9
+        stamp = log_ns * 1e-9
         if stamped and decoded.header.stamp.sec:
             stamp = decoded.header.stamp.sec + decoded.header.stamp.nanosec * 1e-9
         while kind == _COMMANDS[1] and rows and rows[-1][0] >= stamp:

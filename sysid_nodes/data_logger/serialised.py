@@ -19,7 +19,7 @@ import numpy as np
 from ament_index_python.packages import get_package_share_directory
 from numpy.typing import NDArray
 
-from sysid_core.signals.bags import Layout, build_typestore, message_definitions
+from sysid_core.signals.bags import Layout, build_typestore
 from sysid_core.signals.filters import FilteredSample
 from sysid_core.signals.wrench import FilteredWrench
 from sysid_nodes.conversions import columns_of, joint_arrays_from_message
@@ -226,8 +226,8 @@ class WrenchWriter:
 
 def interface_definitions() -> dict[str, str]:
     """Message definitions of this package by type name, to be stored in bags."""
-    folder = Path(get_package_share_directory("robot_sysid")) / "msg"
-    return message_definitions(folder, "robot_sysid")
+    files = sorted((Path(get_package_share_directory("robot_sysid")) / "msg").glob("*.msg"))
+    return {f"robot_sysid/msg/{file.stem}": file.read_text(encoding="utf-8") for file in files}
 
 
 @cache

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading and writing of rosbag2 bags."""
 
-from sysid_core.signals.bags.layouts import (
-    Layout,
-    build_typestore,
-    message_decoder,
-    message_definitions,
-)
+from sysid_core.signals.bags.layouts import Layout, build_typestore
 from sysid_core.signals.bags.reader import read_bag, read_marks
 from sysid_core.signals.bags.storage import StoredBag
 from sysid_core.signals.bags.writer import BagWriter, OfferedQos
@@ -17,8 +12,6 @@ __all__ = [
     "OfferedQos",
     "StoredBag",
     "build_typestore",
-    "message_decoder",
-    "message_definitions",
     "read_bag",
     "read_marks",
 ]

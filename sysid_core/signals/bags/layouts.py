@@ -12,7 +12,6 @@ import functools
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,6 @@ WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
 _LITTLE_ENDIAN = b"\x00\x01"
 _STAMP_AT, _HEAD_AT = 4, 12  # behind the encapsulation; what follows the stamp
 _MOST = 10_000  # names or characters; more are damaged bytes
-
-
-def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
-    """Return the contents of the `.msg` files in a folder, by type name such as
-    `robot_sysid/msg/Mark`.
-    """
-    files = sorted(Path(folder).glob("*.msg"))
-    return {f"{package}/msg/{file.stem}": file.read_text(encoding="utf-8") for file in files}
 
 
 def build_typestore(

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.signals.bags.layouts import build_typestore, message_decoder
 from sysid_core.signals.bags.mcap_file import read_indexed, read_metadata, read_ros1, scan_mcap
 from sysid_core.signals.bags.records import Damage, MessageBlock, StoredMessage, StoredTopic
 
@@ -64,6 +65,19 @@ class StoredBag:
         """
         for block in self.blocks(topics):
             yield from block
+
+    def decoded(self, topic: str) -> Iterator[tuple[int, Any]]:
+        """Yield the log times [ns] and the decoded messages of a topic; none if there is no such
+        topic.
+
+        Raises:
+            SignalError: A message or its definition is damaged.
+        """
+        for stored in self.topics:
+            if stored.name == topic:
+                known = {stored.type: stored.definition} if stored.definition else None
+                decode = message_decoder(build_typestore(known), stored.type)
+                yield from ((m.log_ns, decode(m.data)) for m in self.messages((topic,)))
 
     def blocks(self, topics: Collection[str] = ()) -> Iterator[MessageBlock]:
         """Yield messages in blocks, for readers of whole columns."""

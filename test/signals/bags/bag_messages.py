@@ -13,11 +13,13 @@ from sysid_core.signals.bags import (
     BagWriter,
     OfferedQos,
     build_typestore,
-    message_definitions,
 )
 
 ROOT = Path(__file__).resolve().parents[3]
-DEFINITIONS = message_definitions(ROOT / "msg", "robot_sysid")
+DEFINITIONS = {
+    f"robot_sysid/msg/{file.stem}": file.read_text()
+    for file in sorted((ROOT / "msg").glob("*.msg"))
+}
 STORE = build_typestore(DEFINITIONS)
 T0 = 1_700_000_000_123_456_789
 NAMES = ["shoulder", "elbow", "wrist"]

@@ -25,7 +25,8 @@ from numpy.testing import assert_array_equal
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import EffortKind
-from sysid_core.signals.bags import BagWriter, StoredBag, message_decoder, read_bag
+from sysid_core.signals.bags import BagWriter, StoredBag, read_bag
+from sysid_core.signals.bags.layouts import message_decoder
 
 
 def test_joints_are_mapped_by_name_whatever_their_order(tmp_path: Path) -> None:
