@@ -81,10 +81,11 @@ def ball_first(R: Array, r: Array, extent: float) -> Array:
             "The proper acceleration `a` is zero in all samples, although there is gravity.",
             remedy="Give `a`, the proper acceleration in the sensor's axes: -gravity at rest.",
         )
-    # Mass and centre together, this within reach: alone, the mass would answer for its moments.
+    # Mass, centre and inertia together, within reach: alone, the mass would answer for its moments.
     most = float(np.linalg.norm(r) / max(np.linalg.norm(R[:, 0]), np.finfo(float).tiny))
-    N = R[:, :4].T @ R[:, :4] + np.diag([0.0, *[(extent / 2.0 * max(most, MIN_MASS)) ** -2.0] * 3])
-    mass = positive_mass(float(np.linalg.solve(N, R[:, :4].T @ r)[0]), 1.0)
+    first, second = np.power(extent / 2.0, [1, 2]) * max(most, MIN_MASS)
+    N = R.T @ R + np.diag([0.0, *[first**-2.0] * 3, *[second**-2.0] * 6])
+    mass = positive_mass(float(np.linalg.solve(N, R.T @ r)[0]), 1.0)
     pi = np.array([mass, *np.zeros(9)])
     for _ in range(3):
         # Of every size: what one ball can't be would be laid on the sensor.

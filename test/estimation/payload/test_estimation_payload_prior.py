@@ -53,6 +53,14 @@ def test_light_things_are_weighed_in_spite_of_a_bias(mass, rng):
     assert abs(payload.mass - mass) < 3.0 * payload.mass_sd < 0.01
 
 
+def test_a_fast_motion_is_weighed_without_a_tare(rng):
+    """The torques of the inertia must not be taken for those of a weight."""
+    pi = pi_from_mass_com_inertia(1.3, [0.01, -0.02, 0.07], 4e-3 * np.eye(3))
+    data = swinging(pi, rng, speed=3.0, noise=True)
+    payload = PayloadSummary.of(PayloadMAP(sensor=SensorModel().untared).fit(data))
+    assert abs(payload.mass - 1.3) < 3.0 * payload.mass_sd < 0.3
+
+
 def test_turned_signs_are_still_refused(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True)
