@@ -280,15 +280,15 @@ class WrenchConvention:
         shifts: Sequence[int] = (0,),
         time: Array | None = None,
     ) -> bool:
-        """Return True if forces and torques follow the proper acceleration at least as well as they
-        follow gravity alone.
+        """Return False if the readings show with odds of 20 to 1 that forces and torques follow gravity
+        alone better than the proper acceleration.
 
         Accelerations from positions with inaccurate time stamps are mostly noise, which makes the
         load appear lighter (errors in variables). Both models are compared with the readings
         through their best linear maps, so that sign and axes do not matter. The two models are
         compared by the noise with which a fit would weight the residuals (`learned_noise`), and not
         by the whole spectrum of the residuals, because at high frequencies the residual is a model
-        error proportional to the motion.
+        error proportional to the motion. If the load changes, few residuals are independent.
 
         Args:
             wrench: Readings, shape (K, 6) [N, N m].
@@ -304,8 +304,9 @@ class WrenchConvention:
             moved = [_at(one, match) for one in motions for _, match in matched]
             felt = [(at, -at.gravity if at_rest else at.a) for at in moved]
             left.append(_least_unmapped(wrench[rows], felt, [*WrenchAxes][1:]))
-        by_motion, by_gravity = (float(np.prod(_Noise.of(r).sd)) for r in left)
-        return bool(by_motion <= by_gravity)
+        by_motion, by_gravity = (_Noise.of(residual) for residual in left)
+        independent = np.minimum(by_motion.count, by_gravity.count)
+        return bool(independent @ np.log(by_motion.sd / by_gravity.sd) < _STRONG)
 
 
 def _merged(trials: Sequence[_Trial], weights: Array) -> list[Rival]:
