@@ -9,7 +9,7 @@ from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from sysid_nodes.bringup import launch_nodes, read_config
+from sysid_nodes.bringup import read_config
 
 ARGUMENTS = {
     "config": (None, "Configuration file of the robot: a path, or a name such as bringup_ur.yaml"),
@@ -32,7 +32,7 @@ def start(context: LaunchContext) -> list:
         **({"use_sim_time": True} if yes["use_sim_time"] else {}),
         **({} if yes["autostart"] else {"autostart": False}),
     )
-    return launch_nodes(specs, respawn=yes["respawn"])
+    return [spec.launched(respawn=yes["respawn"]) for spec in specs]
 
 
 def generate_launch_description() -> LaunchDescription:

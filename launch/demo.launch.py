@@ -10,7 +10,7 @@ from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from sysid_nodes.bringup import demo_graph, launch_nodes
+from sysid_nodes.bringup import demo_graph
 
 # Nadeau et al. (2022), modular object: mass [kg], first moments [kg m], inertia [kg m^2].
 HAMMER = "1.11207,0,0.0420469,0.0278017,0.01416,0,0.00324113,0,-0.00105117,0.0156664"
@@ -38,7 +38,7 @@ def start(context: LaunchContext) -> list:
         logger={"effort_kind": "actuator_torque"},
         estimator={"sensor_frame": value("sensor_frame"), "shape": value("shape")},
     )
-    return launch_nodes(specs)
+    return [spec.launched() for spec in specs]
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -24,7 +24,7 @@ from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction
-from sysid_nodes.bringup import NodeSpec, below, demo_graph, in_simulated_time, live
+from sysid_nodes.bringup import NodeSpec, demo_graph, live
 from sysid_nodes.client import LiveClient
 from sysid_nodes.simulated_robot import differing_pi
 
@@ -93,7 +93,8 @@ def demo(
     The nodes use the time of the simulated robot, so that a slow computer gives the same result in
     a longer time.
     """
-    with live(in_simulated_time(below(specs, out)), out, namespace, console) as (_, client):
+    specs = [spec.below(out).in_simulated_time() for spec in specs]
+    with live(specs, out, namespace, console) as (_, client):
         yield client
 
 

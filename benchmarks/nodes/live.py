@@ -21,7 +21,7 @@ from robot_sysid.msg import FilteredJointState
 from sensor_msgs.msg import JointState
 
 from sysid_core.signals.bags import StoredBag, read_bag
-from sysid_nodes.bringup import below, demo_graph, live
+from sysid_nodes.bringup import demo_graph, live
 from sysid_nodes.client import LiveClient, own_domain
 from sysid_nodes.lifecycle import qos
 from sysid_studies.table import print_head, print_row
@@ -44,7 +44,8 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> tuple[str, ...]:
     specs = tuple(spec for spec in specs if spec.name != "trajectory_executor")
     came: dict[bytes, float] = {}  # when the raw sample reached this process, by stamp
     added: list[float] = []  # by the logger, to what DDS needs for the raw one
-    with live(below(specs, folder), folder, "", Console(stderr=True)) as (nodes, client):
+    specs = tuple(spec.below(folder) for spec in specs)
+    with live(specs, folder, "", Console(stderr=True)) as (nodes, client):
         bag = client.start_recording(str(folder / "bag"))
 
         def arrived(data: bytes) -> None:

@@ -159,7 +159,6 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
     from busy_machine import pace
     from robot_sysid.srv import StartRecording, StopRecording
 
-    from sysid_nodes.bringup import below
     from sysid_nodes.client import LiveError
 
     names = list(cell.processes)
@@ -209,7 +208,7 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
     if fault == "kill" and node != DRIVER:
         cell.processes[node].wait()
         began = time.monotonic()
-        (spec,) = below([specs()[node]], cell.folder)
+        spec = specs()[node].below(cell.folder)
         cell.launch(spec)
         client.wait_for_active(node, PATIENCE_S)
         row["again"] = f"active {time.monotonic() - began:.0f} s after its start"
@@ -228,7 +227,6 @@ def session(fault: str, nodes: list[str]) -> None:
     import emulated
     from busy_machine import patience
 
-    from sysid_nodes.bringup import below
     from sysid_nodes.client import live_client, own_domain
 
     apart = fault == "network"
@@ -250,8 +248,8 @@ def session(fault: str, nodes: list[str]) -> None:
         file = emulated.lively(VENDOR, folder / "motion.npz")
         cell = Cell(folder, apart)
         stack.callback(cell.end)
-        for spec in below(all_of.values(), folder):
-            cell.launch(spec)
+        for spec in all_of.values():
+            cell.launch(spec.below(folder))
         log = here / "truth.npz"
         program = str(ROOT / "test" / "drivers" / "driver.py")
         command = [sys.executable, program, VENDOR, emulated.ROBOTS[VENDOR], str(log)]

@@ -21,7 +21,7 @@ import typer
 from rich.console import Console
 
 from sysid_core.robot import RobotModel
-from sysid_nodes.bringup import NodeSpec, below, live
+from sysid_nodes.bringup import NodeSpec, live
 from sysid_nodes.client import own_domain
 from sysid_studies.table import print_head, print_row
 
@@ -97,7 +97,9 @@ def soak(minutes: float, rate_hz: float, moves: bool) -> None:
     try:
         with (
             tempfile.TemporaryDirectory() as folder,
-            live(below(NODES, folder), Path(folder), "", Console(stderr=True)) as (nodes, client),
+            live(
+                [spec.below(folder) for spec in NODES], Path(folder), "", Console(stderr=True)
+            ) as (nodes, client),
         ):
             if moves:
                 client.start_recording(str(Path(folder) / "bag"))

@@ -10,7 +10,7 @@ from pydantic import Field, create_model
 
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, FileSchema, Name, unknown_key
-from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph, in_simulated_time
+from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
 from sysid_nodes.lifecycle import check, class_of
 
 
@@ -80,7 +80,9 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
         _keep_apart(values[node], schema, namespace)
     started = {node: x for node, x in values.items() if node in ALWAYS or node in given}
     specs = bringup_graph(started, namespace=namespace, **file.topics)
-    return in_simulated_time(specs) if "simulated_robot" in started else specs
+    if "simulated_robot" in started:
+        return tuple(spec.in_simulated_time() for spec in specs)
+    return specs
 
 
 def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:

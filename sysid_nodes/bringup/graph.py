@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,52 @@ class NodeSpec:
     namespace: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     remappings: Mapping[str, str] = field(default_factory=dict)
+
+    def in_simulated_time(self) -> NodeSpec:
+        """Return a copy that uses the clock of the simulated robot, which waits for late nodes.
+
+        On a computer that is too slow for real time, all nodes are slowed down alike.
+        """
+        name = "clock" if self.executable == "simulated_robot" else "use_sim_time"
+        return replace(self, parameters={name: True, **self.parameters})
+
+    def below(self, folder: str | Path) -> NodeSpec:
+        """Return a copy that reads and writes trajectories, bags and results below a folder, unless
+        its folders are set explicitly.
+        """
+        here = str(Path(folder).resolve())
+        folders: dict[str, dict[str, Any]] = {
+            "trajectory_executor": {"trajectories": (here,)},
+            "data_logger": {"directory": here},
+            "estimator": {"directory": here, "recordings": here},
+            "explorer": {"directory": here},
+        }
+        return replace(self, parameters={**folders.get(self.executable, {}), **self.parameters})
+
+    def launched(self, *, respawn: bool = False) -> LifecycleNode:
+        """Return the launch action of the node, which configures and activates itself.
+
+        Args:
+            respawn: Restart the node if it ends by itself; a restart moves nothing.
+        """
+        from launch_ros.actions import LifecycleNode  # not where nodes start as plain processes
+
+        parameters = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in self.parameters.items()
+            if value not in ((), [])
+        }
+        return LifecycleNode(
+            package="robot_sysid",
+            executable=self.executable,
+            name=self.name,
+            namespace=self.namespace,
+            parameters=[parameters] if parameters else [],
+            remappings=list(self.remappings.items()),
+            output="screen",
+            respawn=respawn,
+            respawn_delay=1.0,
+        )
 
 
 def bringup_graph(
@@ -88,74 +134,3 @@ def demo_graph(
     if controller is not None:
         parameters["computed_torque_controller"] = controller
     return bringup_graph(parameters, namespace=namespace)
-
-
-def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """Return a copy of the nodes, set to use the clock of the simulated robot, which waits for late
-    nodes.
-
-    On a computer that is too slow for real time, all nodes are slowed down alike.
-    """
-    return tuple(
-        replace(
-            spec,
-            parameters={
-                ("clock" if spec.executable == "simulated_robot" else "use_sim_time"): True,
-                **spec.parameters,
-            },
-        )
-        for spec in specs
-    )
-
-
-def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:
-    """Return a copy of the nodes, set to read and write files below one folder, unless their
-    folders are set explicitly.
-
-    Args:
-        specs: Specifications of the nodes.
-        folder: Folder of trajectories, bags and results.
-    """
-    here = str(Path(folder).resolve())
-    folders: dict[str, dict[str, Any]] = {
-        "trajectory_executor": {"trajectories": (here,)},
-        "data_logger": {"directory": here},
-        "estimator": {"directory": here, "recordings": here},
-        "explorer": {"directory": here},
-    }
-    return tuple(
-        replace(spec, parameters={**folders.get(spec.executable, {}), **spec.parameters})
-        for spec in specs
-    )
-
-
-def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[LifecycleNode]:
-    """Create one lifecycle node action per node; the nodes configure and activate themselves.
-
-    Args:
-        specs: Specifications of the nodes to start.
-        respawn: Restart a node that ends by itself; a restart moves nothing.
-    """
-    from launch_ros.actions import LifecycleNode  # not where nodes start as plain processes
-
-    actions = []
-    for spec in specs:
-        parameters = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in spec.parameters.items()
-            if value not in ((), [])
-        }
-        actions.append(
-            LifecycleNode(
-                package="robot_sysid",
-                executable=spec.executable,
-                name=spec.name,
-                namespace=spec.namespace,
-                parameters=[parameters] if parameters else [],
-                remappings=list(spec.remappings.items()),
-                output="screen",
-                respawn=respawn,
-                respawn_delay=1.0,
-            )
-        )
-    return actions

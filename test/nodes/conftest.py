@@ -20,7 +20,7 @@ from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
-from sysid_nodes.bringup import NodeSpec, below
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.bringup.processes import NodeProcesses, running
 from sysid_nodes.client import LiveClient, live_client, own_domain
 
@@ -52,8 +52,8 @@ def start_nodes(
             ]
             own = {"data_logger", "estimator"}  # what they write; plans are shared
             specs = [
-                *below([s for s in specs if s.executable in own], tmp_path),
-                *below([s for s in specs if s.executable not in own], shared),
+                *(s.below(tmp_path) for s in specs if s.executable in own),
+                *(s.below(shared) for s in specs if s.executable not in own),
             ]
             stack.callback(say_logs, tmp_path)  # shown where the test fails
             nodes = stack.enter_context(running(specs, tmp_path / "logs", start=Forked))

@@ -19,7 +19,7 @@ from robot_sysid.srv import StartRecording
 from sensor_msgs.msg import JointState
 
 from sysid_core.planning import Trajectory
-from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
 from sysid_nodes.data_logger.config import DataLoggerConfig
@@ -91,7 +91,7 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
         )
         for side in ("left", "right")
     )
-    left = in_simulated_time(left)
+    left = tuple(spec.in_simulated_time() for spec in left)
     controller = NodeSpec(
         "computed_torque_controller",
         "computed_torque_controller",

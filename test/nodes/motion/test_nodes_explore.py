@@ -20,7 +20,7 @@ from robot_sysid.srv import Arm
 from sysid_core.planning import MotionLimits, Trajectory, limits_text
 from sysid_core.planning.design import Unknowns
 from sysid_core.robot import RobotModel
-from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient
 
 pytestmark = pytest.mark.ros
@@ -49,7 +49,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
         "iterations": 2,
     }
     specs.append(NodeSpec("explorer", "explorer", parameters=parameters))
-    specs = in_simulated_time(specs)
+    specs = [spec.in_simulated_time() for spec in specs]
     client, _ = start_nodes(specs)
     for spec in specs:
         client.wait_for_active(spec.name)

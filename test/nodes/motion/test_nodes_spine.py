@@ -32,7 +32,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
-from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import (
     estimate_from_message,
@@ -161,9 +161,8 @@ def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
     start_nodes: Start, wave: tuple[Path, Trajectory], tmp_path: Path
 ) -> None:
     file, motion = wave
-    specs = in_simulated_time(
-        demo_graph(robot=simulated(motion, clock=True), executor=EXECUTOR)[:3]
-    )
+    graph = demo_graph(robot=simulated(motion, clock=True), executor=EXECUTOR)[:3]
+    specs = [spec.in_simulated_time() for spec in graph]
     client, nodes = start_nodes(specs)
     client.node.create_subscription(ExecutorState, "trajectory_executor/state", lambda _: None, 10)
     for spec in specs:
