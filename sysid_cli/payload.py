@@ -55,7 +55,7 @@ def payload(
             remedy="Give a bag, or --repeat with a folder of bags.",
         )
     if parts is not None and recording is not None:
-        which = workflows.which_part(recording, settings, parts, expect)
+        which = workflows.FoundPart.of(recording, settings, parts, expect)
         for sentence in which.remarks:
             remark("note:", sentence, to=errors)
         show_part(which, json_path)

@@ -37,10 +37,8 @@ from sysid_core.workflows import (
     Weighed,
     drives_of,
     fixed_base,
-    identify_data,
     is_bag,
     load_recording,
-    validate_runs,
 )
 
 Source = Recording | str | Path | Mapping[str, ArrayLike]
@@ -189,7 +187,7 @@ def identify(
         fit,
         others=_recordings(validation, known),
     )
-    return identify_data(data, fit)
+    return IdentifiedArm.of(data, fit)
 
 
 @_for_python
@@ -298,7 +296,7 @@ def validate(
     """
     known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
     runs = _recordings(recordings, known or found.data.columns)
-    return validate_runs(found, runs)
+    return ValidatedArm.of(found, runs)
 
 
 @_for_python

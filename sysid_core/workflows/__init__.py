@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         export_result,
         verify,
     )
-    from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
+    from sysid_core.workflows.identification import IdentifiedArm, identify
     from sysid_core.workflows.inputs import inputs_of, work_key
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import PLANS
@@ -41,14 +41,12 @@ if TYPE_CHECKING:
     from sysid_core.workflows.validation import (
         ValidatedArm,
         validate,
-        validate_runs,
     )
     from sysid_core.workflows.weighing import (
         FoundPart,
         Weighed,
         WeighedRecording,
         weigh,
-        which_part,
     )
 
 __getattr__ = names_of(__name__, __file__)
@@ -77,7 +75,6 @@ __all__ = [
     "export_servos",
     "fixed_base",
     "identify",
-    "identify_data",
     "identify_servos",
     "inputs_of",
     "is_bag",
@@ -85,10 +82,8 @@ __all__ = [
     "plan",
     "tare",
     "validate",
-    "validate_runs",
     "verify",
     "weigh",
     "weigh_by_torques",
-    "which_part",
     "work_key",
 ]

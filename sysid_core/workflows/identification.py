@@ -237,6 +237,53 @@ class IdentifiedArm:
         arm = ArmResult(self.identification, data.runs, data.others, files, places, carried)
         return arm.export(named, Path(out), folder=result)
 
+    @classmethod
+    def of(
+        cls,
+        data: ArmData,
+        settings: FitSettings,
+        progress: Progress = silent,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        force: bool = False,
+    ) -> IdentifiedArm:
+        """Choose the settings, fit the parameters, predict the efforts, and judge the result.
+
+        Args:
+            data: Robot and recordings.
+            settings: Settings of the fit.
+            progress: Function called with each step.
+            inputs: Sources of the data; None: data in memory.
+            force: True to write a URDF even if the result must not be used.
+
+        Raises:
+            SysIdError: The recordings do not determine the requested parameters.
+        """
+        require_unseen(data.others, data.fitted)
+        fit = _fitted(data, settings, progress)
+        training: tuple[Prediction, ...] = ()
+        if isinstance(fit, ArmFit):
+            progress(Step.PREDICTING)
+            training = tuple(Prediction.of(fit.identification, run) for run in data.runs)
+            if fit.loaded is not None:
+                training += tuple(Prediction.of(fit.loaded.loaded, run) for run in data.loaded)
+        others = tuple(Prediction.of(fit.identification, run) for run in data.others)
+        spread, lags = (fit.spread, fit.lags) if isinstance(fit, ArmFit) else (None, None)
+        verdict = judge_identification(
+            fit.identification, training, others, data.examination, spread, lags
+        )
+        progress(Step.WRITING)
+        description = None
+        if verdict.ok or force:
+            description = Description.of(
+                fit.identification,
+                data.runs,
+                data.others,
+            )
+            if description is not None:
+                verdict += description.error.warnings(URDF)
+        return cls(data, settings, fit, training, others, verdict, description, inputs or {})
+
 
 def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:
     """Identify a robot from recordings in files.
@@ -253,53 +300,7 @@ def identify(settings: IdentifySettings, progress: Progress = silent) -> Identif
         settings = replace(settings, robot=str(loops_urdf(settings.loops)))
     data = ArmData.read(settings, progress)
     inputs = inputs_of(settings)
-    return identify_data(data, settings.fit, progress, inputs=inputs, force=settings.force)
-
-
-def identify_data(
-    data: ArmData,
-    settings: FitSettings,
-    progress: Progress = silent,
-    *,
-    inputs: Mapping[str, Any] | None = None,
-    force: bool = False,
-) -> IdentifiedArm:
-    """Choose the settings, fit the parameters, predict the efforts, and judge the result.
-
-    Args:
-        data: Robot and recordings.
-        settings: Settings of the fit.
-        progress: Function called with each step.
-        inputs: Sources of the data; None: data in memory.
-        force: True to write a URDF even if the result must not be used.
-
-    Raises:
-        SysIdError: The recordings do not determine the requested parameters.
-    """
-    require_unseen(data.others, data.fitted)
-    fit = _fitted(data, settings, progress)
-    training: tuple[Prediction, ...] = ()
-    if isinstance(fit, ArmFit):
-        progress(Step.PREDICTING)
-        training = tuple(Prediction.of(fit.identification, run) for run in data.runs)
-        if fit.loaded is not None:
-            training += tuple(Prediction.of(fit.loaded.loaded, run) for run in data.loaded)
-    others = tuple(Prediction.of(fit.identification, run) for run in data.others)
-    spread, lags = (fit.spread, fit.lags) if isinstance(fit, ArmFit) else (None, None)
-    verdict = judge_identification(
-        fit.identification, training, others, data.examination, spread, lags
-    )
-    progress(Step.WRITING)
-    description = None
-    if verdict.ok or force:
-        description = Description.of(
-            fit.identification,
-            data.runs,
-            data.others,
-        )
-        if description is not None:
-            verdict += description.error.warnings(URDF)
-    return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
+    return IdentifiedArm.of(data, settings.fit, progress, inputs=inputs, force=settings.force)
 
 
 def _fitted(

@@ -77,6 +77,22 @@ class ValidatedArm:
         write_json(folder / "validation.json", self.to_dict())
         save_and_list(self.report(), folder / "validation.html")
 
+    @classmethod
+    def of(cls, found: IdentifiedArm, runs: Sequence[Recording]) -> ValidatedArm:
+        """Predict the efforts of recordings in memory, and compare them with the measured efforts.
+
+        Args:
+            found: The identified robot, with the recordings of its fit.
+            runs: Held-out recordings.
+
+        Raises:
+            SysIdError: A recording does not belong to the robot, or was fitted.
+        """
+        require_unseen(runs, found.data.fitted)
+        predictions = [_predict(found.identification, run) for run in runs]
+        verdict = judge_predictions(predictions, "these runs", None)
+        return cls(found.identification, tuple(predictions), verdict)
+
 
 def validate(settings: ValidateSettings, progress: Progress = silent) -> ValidatedArm:
     """Predict the efforts of recordings in files with an identified robot, and compare them with
@@ -126,22 +142,6 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     results = [settings.identified / name for name in ("estimate.yaml", "parameters.yaml")]
     inputs = inputs_of(settings, identified=results)
     return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name, inputs)
-
-
-def validate_runs(found: IdentifiedArm, runs: Sequence[Recording]) -> ValidatedArm:
-    """Predict the efforts of recordings in memory, and compare them with the measured efforts.
-
-    Args:
-        found: The identified robot, with the recordings of its fit.
-        runs: Held-out recordings.
-
-    Raises:
-        SysIdError: A recording does not belong to the robot, or was fitted.
-    """
-    require_unseen(runs, found.data.fitted)
-    predictions = [_predict(found.identification, run) for run in runs]
-    verdict = judge_predictions(predictions, "these runs", None)
-    return ValidatedArm(found.identification, tuple(predictions), verdict)
 
 
 def _predict(found: Identification, run: Recording) -> Prediction:

@@ -316,37 +316,39 @@ class FoundPart:
     verdict: Verdict
     remarks: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls, recording: Path, settings: WeighSettings, parts: Path, expected: str = ""
+    ) -> FoundPart:
+        """Decide which known load the robot held, from a few tenths of a second of data.
 
-def which_part(
-    recording: Path, settings: WeighSettings, parts: Path, expected: str = ""
-) -> FoundPart:
-    """Decide which known load the robot held, from a few tenths of a second of data.
+        Args:
+            recording: Path of a rosbag2 folder, MCAP file or table, with one load.
+            settings: Settings of the sensor, including its calibration from a tare with no object held.
+            parts: Path of the file of known loads (see `KnownLoads.load`).
+            expected: Name of the expected load; empty: any known load or none.
 
-    Args:
-        recording: Path of a rosbag2 folder, MCAP file or table, with one load.
-        settings: Settings of the sensor, including its calibration from a tare with no object held.
-        parts: Path of the file of known loads (see `KnownLoads.load`).
-        expected: Name of the expected load; empty: any known load or none.
-
-    Raises:
-        SysIdError: A file cannot be read, or the sensor is not tared.
-    """
-    known = KnownLoads.load(parts)
-    if settings.calibration is None:
-        raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
-    run, model, frame, still, remarks = open_wrench(
-        recording, settings.sensor_robot, settings.table, settings.sensor_frame, tared=True
-    )
-    data, sensor = held_data(
-        run,
-        model,
-        frame,
-        SensorCalibration.load(settings.calibration),
-        sensor=SensorModel.named(settings.sensor),
-        still=still,
-    )
-    found = known.probabilities(data, sensor)
-    return FoundPart(found, Verdict((judge_part(found, expected),)), (*run.notes, *remarks))
+        Raises:
+            SysIdError: A file cannot be read, or the sensor is not tared.
+        """
+        known = KnownLoads.load(parts)
+        if settings.calibration is None:
+            raise SignalError(
+                "The recognition of parts needs a tare.", remedy="Give --calibration."
+            )
+        run, model, frame, still, remarks = open_wrench(
+            recording, settings.sensor_robot, settings.table, settings.sensor_frame, tared=True
+        )
+        data, sensor = held_data(
+            run,
+            model,
+            frame,
+            SensorCalibration.load(settings.calibration),
+            sensor=SensorModel.named(settings.sensor),
+            still=still,
+        )
+        found = known.probabilities(data, sensor)
+        return cls(found, Verdict((judge_part(found, expected),)), (*run.notes, *remarks))
 
 
 def _axes(table: TableSettings) -> WrenchAxes:

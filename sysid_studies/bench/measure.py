@@ -32,7 +32,7 @@ from sysid_core.signals.wrench import (
     tare_static,
 )
 from sysid_core.validation import Prediction
-from sysid_core.workflows import ArmData, identify_data
+from sysid_core.workflows import ArmData, IdentifiedArm
 from sysid_studies.bench.peers.peer import PEERS, Peer, PeerFit
 from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
 
@@ -261,7 +261,7 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
         def run() -> tuple[Identification, str, str]:
             settings = FitSettings(method=method)
             data = ArmData.of(split.model, split.fitted, split.drives, settings)
-            found = identify_data(data, settings)
+            found = IdentifiedArm.of(data, settings)
             verdict = found.verdict
             return found.identification, verdict.outcome.value, " ".join(verdict.codes)
 

@@ -46,7 +46,7 @@ from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
-from sysid_core.workflows import ArmData, drives_of, identify_data, load_recording
+from sysid_core.workflows import ArmData, IdentifiedArm, drives_of, load_recording
 
 RATE = 100.0
 
@@ -643,6 +643,6 @@ def test_a_fit_of_data_in_wrong_units_fails_and_names_them(model):
     settings = FitSettings(method="ols", friction="usual")
     data = ArmData.of(model, [slow], DriveTrain.direct(s.names), settings)
     assert data.examination.verdict.failures[0].code == "angle-unit"
-    found = identify_data(data, settings)
+    found = IdentifiedArm.of(data, settings)
     assert found.verdict.failures[0].code == "angle-unit"
     assert not found.fit.lags.common.shows

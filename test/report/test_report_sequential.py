@@ -15,7 +15,7 @@ from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.report.sequential import error_growth_figure
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
-from sysid_core.workflows import ArmData, identify_data
+from sysid_core.workflows import ArmData, IdentifiedArm
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
 
@@ -47,7 +47,7 @@ def run():
     settings = FitSettings(method="sequential", friction="coulomb,viscous,offset")
     drives = friction.drives
     data = ArmData.of(model, [sequential], drives, settings, others=[other], plan=plan.trajectory)
-    return identify_data(data, settings)
+    return IdentifiedArm.of(data, settings)
 
 
 @pytest.mark.slow

@@ -25,15 +25,15 @@ from sysid_core.signals import ColumnMap
 from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows import (
     ArmData,
+    IdentifiedArm,
     IdentifySettings,
     SequentialSettings,
+    ValidatedArm,
     ValidateSettings,
     drives_of,
     identify,
-    identify_data,
     load_recording,
     validate,
-    validate_runs,
 )
 
 FIT = FitSettings(method="wls", friction="usual", differentiate="filter", motion_cutoff_hz=12.0)
@@ -69,7 +69,7 @@ def test_steps_come_in_order_and_their_shares_grow(from_files) -> None:
 def test_arrays_and_files_give_the_same_numbers(arm, from_files) -> None:
     found, _ = from_files
     data = _data(arm, lambda t, e: e)
-    again = identify_data(data, FIT)
+    again = IdentifiedArm.of(data, FIT)
     assert (again.estimate.values == found.estimate.values).all()
     assert again.verdict == found.verdict
     assert again.errors() == found.errors()
@@ -152,7 +152,7 @@ def _late(time, effort, joints, by):
 
 
 def test_late_efforts_are_corrected_and_said(arm) -> None:
-    found = identify_data(_data(arm, lambda t, e: _late(t, e, range(2), 0.05)), FIT)
+    found = IdentifiedArm.of(_data(arm, lambda t, e: _late(t, e, range(2), 0.05)), FIT)
     assert found.identification.processing.delay == pytest.approx(0.05, abs=0.005)
     assert "efforts-late-corrected" in found.verdict.codes
     assert found.validation[0].relative_error() < 0.05
@@ -160,7 +160,7 @@ def test_late_efforts_are_corrected_and_said(arm) -> None:
 
 def test_one_joint_that_is_late_is_named(arm) -> None:
     data = _data(arm, lambda t, e: _late(t, e, [1], 0.05))
-    found = identify_data(data, FIT)
+    found = IdentifiedArm.of(data, FIT)
     (reason,) = (r for r in found.verdict.warnings if r.code == "joint-late")
     assert reason.data["joint"] == "j2"
     assert reason.data["ms"] == pytest.approx(50.0, abs=10.0)
@@ -179,7 +179,7 @@ def test_torques_beyond_the_descriptions_limit_fail(arm) -> None:
         effort[:, 1] *= 1000.0
         return effort
 
-    found = identify_data(_data(arm, in_milliamperes), FIT)
+    found = IdentifiedArm.of(_data(arm, in_milliamperes), FIT)
     (reason,) = (r for r in found.verdict.failures if r.code == "efforts-beyond-limit")
     assert reason.data["joints"] == ("j2",)
 
@@ -190,7 +190,7 @@ def test_a_joint_worse_than_its_mean_on_unseen_runs_is_in_the_verdict(arm) -> No
     effort = other.joints.effort.copy()
     effort[:, 1] = 2.0 * np.mean(effort[:, 1]) - effort[:, 1]
     turned = replace(other, joints=replace(other.joints, effort=effort))
-    found = identify_data(replace(data, others=(turned,)), FIT)
+    found = IdentifiedArm.of(replace(data, others=(turned,)), FIT)
     (reason,) = (r for r in found.verdict.warnings if r.code == "joint-unexplained")
     assert reason.data["joints"] == ("j2",) and reason.data["r2"][0] < 0.0
 
@@ -234,7 +234,7 @@ def test_a_run_at_rest_is_not_judged(from_files) -> None:
     found, _ = from_files
     (run,) = found.data.others
     still = replace(run.joints, q=0.0 * run.joints.q + 0.3, v=0.0 * run.joints.q)
-    judged = validate_runs(found, [replace(run, joints=still)])
+    judged = ValidatedArm.of(found, [replace(run, joints=still)])
     assert judged.verdict.outcome is Outcome.NOT_JUDGED
     assert judged.verdict.exit_status == 3
 
@@ -243,9 +243,9 @@ def test_a_validation_at_rest_judges_no_export_and_leaves_the_advice(arm, tmp_pa
     data = _data(arm, lambda t, e: e)
     (run,) = data.others
     still = replace(run.joints, q=0.0 * run.joints.q + 0.3, v=0.0 * run.joints.q)
-    found = identify_data(replace(data, others=(replace(run, joints=still),)), FIT)
+    found = IdentifiedArm.of(replace(data, others=(replace(run, joints=still),)), FIT)
     assert "runs-at-rest" in {reason.code for reason in found.verdict.not_judged}
-    alone = identify_data(replace(data, others=()), FIT)
+    alone = IdentifiedArm.of(replace(data, others=()), FIT)
     assert found.description.error == alone.description.error
     assert not found.description.error.held_out
     for made in found.export(tmp_path / "exports", ["urdf"]):
@@ -264,4 +264,4 @@ def test_a_description_without_masses_is_said_to_be_one(arm) -> None:
     data = _data(arm, lambda t, e: e)
     empty = data.model.with_pi(0.0 * data.model.pi)
     with pytest.raises(ModelError, match="has a mass"):
-        identify_data(replace(data, model=empty), replace(FIT, method="auto"))
+        IdentifiedArm.of(replace(data, model=empty), replace(FIT, method="auto"))
