@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.estimation.arm import Processing, identify
+from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
 from sysid_core.robot.friction import GEARED_ARM_TERMS
@@ -54,7 +54,7 @@ def error(
     friction = FrictionModel(drives, TERMS, **{k: changed[k] for k in FRICTION if k in changed})
     processing = Processing(**{k: changed[k] for k in PROCESSING if k in changed})
     estimator = ConsistentLeastSquares(weighting=Weighting.JOINT, prior_weight=10.0)
-    found = identify(model, [fitted], friction, estimator, processing)
+    found = Identification.of(model, [fitted], friction, estimator, processing)
     return Prediction.of(found, unseen).relative_error()
 
 

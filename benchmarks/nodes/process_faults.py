@@ -227,7 +227,7 @@ def session(fault: str, nodes: list[str]) -> None:
     import emulated
     from busy_machine import patience
 
-    from sysid_nodes.client import live_client, own_domain
+    from sysid_nodes.client import LiveClient, own_domain
 
     apart = fault == "network"
     all_of = specs()
@@ -254,7 +254,7 @@ def session(fault: str, nodes: list[str]) -> None:
         program = str(ROOT / "test" / "drivers" / "driver.py")
         command = [sys.executable, program, VENDOR, emulated.ROBOTS[VENDOR], str(log)]
         cell.start(DRIVER, [*command, str(emulated.pace())])
-        client = stack.enter_context(live_client(""))
+        client = stack.enter_context(LiveClient.open(""))
         client.patience = patience()
         for name in all_of:
             client.wait_for_active(name, PATIENCE_S)

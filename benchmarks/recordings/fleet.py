@@ -31,14 +31,14 @@ BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"
 
 def calibrate(folder: Path) -> None:
     """Identify the UR10 and write the folder `calibrated/`."""
-    from sysid_core.estimation.arm import Processing, identify
+    from sysid_core.estimation.arm import Identification, Processing
     from sysid_core.estimation.fit import LeastSquares
     from sysid_core.robot import DriveTrain, FrictionModel
 
     model = RobotModel.from_urdf("ur10")
     friction = FrictionModel(DriveTrain.direct(model.joint_names))
     run = read_bag(BAG, effort_kind=EffortKind.LINK_TORQUE)
-    found = identify(model, [run], friction, LeastSquares("joint"), Processing())
+    found = Identification.of(model, [run], friction, LeastSquares("joint"), Processing())
     (folder / "calibrated").mkdir()
     found.save(folder / "calibrated")
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from sysid_core.errors import SysIdError
 from sysid_core.files import write_text
 from sysid_nodes.bringup.graph import NodeSpec
-from sysid_nodes.client import LiveClient, live_client
+from sysid_nodes.client import LiveClient
 from sysid_nodes.lifecycle import start_process
 from sysid_nodes.runner import PATIENCE_S
 
@@ -147,7 +147,7 @@ def live(
     sim_time = any(spec.parameters.get("use_sim_time", False) for spec in specs)
     with (
         running(specs, out / "logs") as nodes,
-        live_client(namespace, nodes.check, sim_time=sim_time) as client,
+        LiveClient.open(namespace, nodes.check, sim_time=sim_time) as client,
     ):
         with console.status("Waiting for the nodes and the robot"):
             for spec in specs:

@@ -3,7 +3,6 @@
 
 from sysid_nodes.client.live_client import (
     LiveClient,
-    live_client,
     own_domain,
 )
 from sysid_nodes.client.node_client import LiveError
@@ -12,7 +11,6 @@ from sysid_nodes.client.save_robot import save_robot
 __all__ = [
     "LiveClient",
     "LiveError",
-    "live_client",
     "own_domain",
     "save_robot",
 ]

@@ -24,6 +24,30 @@ from sysid_nodes.client.node_client import NodeClient
 class LiveClient(NodeClient):
     """Client of the nodes of this package."""
 
+    @classmethod
+    @contextlib.contextmanager
+    def open(
+        cls,
+        namespace: str = "",
+        check: Callable[[], None] = lambda: None,
+        *,
+        sim_time: bool = False,
+    ) -> Iterator[LiveClient]:
+        """Provide a client of the nodes; the signal handlers of Python stay in place.
+
+        Args:
+            namespace: Namespace of the nodes.
+            check: Function that is called while waiting; it raises an error if something else failed.
+            sim_time: True if the nodes take their time from /clock.
+        """
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        client = cls(namespace, check, sim_time)
+        try:
+            yield client
+        finally:
+            client.node.destroy_node()
+            rclpy.try_shutdown()
+
     def start_recording(self, path: str) -> str:
         """Start a bag of the data logger, as soon as joint states arrive.
 
@@ -134,26 +158,6 @@ class LiveClient(NodeClient):
 def _in_full(file: str) -> str:
     """Absolute path of a file on this computer; any other name is returned unchanged."""
     return str(Path(file).absolute()) if Path(file).exists() else file
-
-
-@contextlib.contextmanager
-def live_client(
-    namespace: str = "", check: Callable[[], None] = lambda: None, *, sim_time: bool = False
-) -> Iterator[LiveClient]:
-    """Provide a client of the nodes; the signal handlers of Python stay in place.
-
-    Args:
-        namespace: Namespace of the nodes.
-        check: Function that is called while waiting; it raises an error if something else failed.
-        sim_time: True if the nodes take their time from /clock.
-    """
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    client = LiveClient(namespace, check, sim_time)
-    try:
-        yield client
-    finally:
-        client.node.destroy_node()
-        rclpy.try_shutdown()
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from rclpy.node import Node, NodeNameNonExistentError
 
-from sysid_nodes.client.live_client import live_client
+from sysid_nodes.client.live_client import LiveClient
 
 _LOOK_S = 0.5
 _ACTION, _DESCRIPTION = "/_action/", "robot_description"
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     asked = parser.parse_args(arguments)
     seen: dict[str, Rights] = {name: {} for name in asked.nodes}
-    with live_client() as client:
+    with LiveClient.open() as client:
         end = time.monotonic() + max(asked.seconds, 3.0)  # discovery takes its time
         while time.monotonic() < end:
             look = time.monotonic() + _LOOK_S

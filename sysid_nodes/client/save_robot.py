@@ -12,7 +12,7 @@ from std_msgs.msg import String
 from sysid_core.errors import SysIdError
 from sysid_core.files import write_text
 from sysid_core.robot import RobotModel, received_urdf
-from sysid_nodes.client.live_client import live_client
+from sysid_nodes.client.live_client import LiveClient
 
 
 def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:
@@ -30,7 +30,7 @@ def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, forc
     """
     if path.exists() and not force:
         raise SysIdError(f"'{path}' exists.", remedy="Give another name, or --force.")
-    with live_client(namespace) as client:
+    with LiveClient.open(namespace) as client:
         client.follow(String, topic)
         try:
             text = client.wait_for(topic, timeout_s).data

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from sysid_core.errors import BatchError, EstimationError, SysIdError
 from sysid_core.estimation import EstimateDifference
-from sysid_core.estimation.arm import Identification, Processing, identify
+from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.export import ArmResult, Target
@@ -270,7 +270,7 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
     def plain(weighting: str) -> _Run:
         def run() -> tuple[Identification, str, str]:
             friction = FrictionModel(split.drives)
-            found = identify(
+            found = Identification.of(
                 split.model, split.fitted, friction, LeastSquares(weighting), Processing()
             )
             return found, "", ""
@@ -353,7 +353,7 @@ def _deviations(found: Identification, split: Split) -> Scores | None:
     """
     estimator = LeastSquares({"wls": "joint"}.get(found.estimate.method, "none"))
     try:
-        other = identify(
+        other = Identification.of(
             found.model, split.judged, found.friction, estimator, found.processing
         ).estimate
         change = EstimateDifference.of(found.estimate, other)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from two_joint_arm import URDF, swing
 
-from sysid_core.estimation.arm import Identification, identify
+from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.export.projection import Projection
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
@@ -52,4 +52,4 @@ def identified(
         )
         runs.append(Recording(stream, source=f"{seconds:g} s"))
     estimator = LeastSquares("joint", fixed=["inertials"])
-    return identify(model, runs[:1], friction, estimator), runs[:1], runs[1:]
+    return Identification.of(model, runs[:1], friction, estimator), runs[:1], runs[1:]

@@ -22,7 +22,7 @@ from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.bringup.processes import NodeProcesses, running
-from sysid_nodes.client import LiveClient, live_client, own_domain
+from sysid_nodes.client import LiveClient, own_domain
 
 
 def say_logs(folder: Path) -> None:
@@ -57,7 +57,7 @@ def start_nodes(
             ]
             stack.callback(say_logs, tmp_path)  # shown where the test fails
             nodes = stack.enter_context(running(specs, tmp_path / "logs", start=Forked))
-            client = stack.enter_context(live_client(namespace))
+            client = stack.enter_context(LiveClient.open(namespace))
             client.patience = patience()
             return client, nodes
 

@@ -86,7 +86,7 @@ def test_units_of_joints_that_slide_are_forces():
 
 
 def test_the_kr300s_counterbalance_predicts_other_runs_better(shared_data: Path):
-    from sysid_core.estimation.arm import identify
+    from sysid_core.estimation.arm import Identification
     from sysid_core.estimation.fit import ConsistentLeastSquares
     from sysid_core.robot import RobotModel
     from sysid_core.signals import ColumnMap, read_table
@@ -99,6 +99,8 @@ def test_the_kr300s_counterbalance_predicts_other_runs_better(shared_data: Path)
     rms = []
     for springs in ((), columns.drives.springs):
         drives = DriveTrain(columns.joints, columns.drives.gains, springs=springs)
-        found = identify(model, [a], FrictionModel(drives), ConsistentLeastSquares("quadratic"))
+        found = Identification.of(
+            model, [a], FrictionModel(drives), ConsistentLeastSquares("quadratic")
+        )
         rms.append(Prediction.of(found, b).joints()["joint2"]["rms"])
     assert rms[1] < 0.87 * rms[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_core.estimation.arm import ArmEquations, Processing, identify
+from sysid_core.estimation.arm import ArmEquations, Identification, Processing
 from sysid_core.estimation.arm.choices import choose_terms
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.loaded_arm import DriveGains, KnownLoad
@@ -42,7 +42,7 @@ def ur10e(shared_data: Path) -> Ur10e:
 
 
 def test_least_squares_explains_a_held_out_run_of_the_ur10e(ur10e):
-    result = identify(
+    result = Identification.of(
         ur10e.model, [ur10e.run("02_12-40sec_12harm")], ur10e.friction(), LeastSquares("none")
     )
     assert result.estimate.rank == result.estimate.structural_rank
@@ -52,7 +52,7 @@ def test_least_squares_explains_a_held_out_run_of_the_ur10e(ur10e):
 
 @pytest.mark.slow
 def test_a_consistent_ur10e_predicts_raw_currents_of_other_runs(ur10e):
-    result = identify(
+    result = Identification.of(
         ur10e.model,
         [ur10e.run("02_12-40sec_12harm")],
         ur10e.friction(*GEARED_ARM_TERMS),
@@ -112,7 +112,9 @@ class Tx40:
         friction = FrictionModel(self.drives, (*USUAL_TERMS, *terms))
         slow = Processing(rate_hz=500.0, motion_cutoff_hz=30.0, torque_cutoff_hz=20.0)
         processing = processing or slow
-        return identify(self.model, [self.first], friction, ConsistentLeastSquares(), processing)
+        return Identification.of(
+            self.model, [self.first], friction, ConsistentLeastSquares(), processing
+        )
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from sysid_core.estimation.arm.block_scores import (
     PredictionSpread,
 )
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.identify import Identification, identify, with_provenance
+from sysid_core.estimation.arm.identify import Identification, with_provenance
 from sysid_core.estimation.arm.recordings import Processing, driven_joints
 from sysid_core.estimation.arm.spans import filled
 from sysid_core.estimation.arm.torque_delay import ArmLags, JointDelay, TorqueDelay
@@ -20,6 +20,5 @@ __all__ = [
     "TorqueDelay",
     "driven_joints",
     "filled",
-    "identify",
     "with_provenance",
 ]

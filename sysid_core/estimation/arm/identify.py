@@ -237,30 +237,31 @@ class Identification:
         values = np.array([file.parameters[name] for name in names])
         return cls(model, friction, file.processing, estimate, values, names, feedback=feedback)
 
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        recordings: Sequence[Recording],
+        friction: FrictionModel,
+        estimator: Estimator,
+        processing: Processing | None = None,
+        *,
+        load_rounds: int = 3,
+    ) -> Identification:
+        """Identify an open chain, or a closed chain represented by its `DrivenRobot`, from one or
+        several recordings.
 
-def identify(
-    model: RobotModel,
-    recordings: Sequence[Recording],
-    friction: FrictionModel,
-    estimator: Estimator,
-    processing: Processing | None = None,
-    *,
-    load_rounds: int = 3,
-) -> Identification:
-    """Identify an open chain, or a closed chain represented by its `DrivenRobot`, from one or
-    several recordings.
-
-    Args:
-        model: Robot model.
-        recordings: Recordings of the same robot, fitted together.
-        friction: Friction terms and drives.
-        estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
-        processing: Sampling rates and cut-off frequencies.
-        load_rounds: Number of fits for load-dependent friction; each uses the load of the last one.
-    """
-    require_recordings(recordings)
-    equations = ArmEquations.build(model, recordings, friction, processing or Processing())
-    return identify_equations(equations, estimator, load_rounds=load_rounds)
+        Args:
+            model: Robot model.
+            recordings: Recordings of the same robot, fitted together.
+            friction: Friction terms and drives.
+            estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
+            processing: Sampling rates and cut-off frequencies.
+            load_rounds: Number of fits for load-dependent friction; each uses the load of the last one.
+        """
+        require_recordings(recordings)
+        equations = ArmEquations.build(model, recordings, friction, processing or Processing())
+        return identify_equations(equations, estimator, load_rounds=load_rounds)
 
 
 def identify_equations(

@@ -17,7 +17,7 @@ from whole_arm_simulation import (
 
 from sysid_core.estimation.arm import (
     ArmEquations,
-    identify,
+    Identification,
 )
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.fit.consistent_problem import (
@@ -109,6 +109,8 @@ def test_mujoco_torques_give_its_damping_and_armature():
     )
     friction = friction_model(gains=(1.0, 1.0, 1.0))
     fixed = LeastSquares("joint", fixed=["inertials"])
-    values = identify(robot, [Recording(stream)], friction, fixed, WIDE).friction_parameters
+    values = Identification.of(
+        robot, [Recording(stream)], friction, fixed, WIDE
+    ).friction_parameters
     assert [values[f"joint{i}.I_a"] for i in (1, 2, 3)] == pytest.approx([0.4, 0.5, 0.1], rel=1e-2)
     assert [values[f"joint{i}.F_v"] for i in (1, 2, 3)] == pytest.approx([2.0, 3.0, 0.8], rel=1e-2)

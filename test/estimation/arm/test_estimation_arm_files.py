@@ -18,7 +18,7 @@ from whole_arm_simulation import (
 )
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation.arm import Identification, identify
+from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
@@ -84,7 +84,7 @@ def test_undeclared_efforts_are_refused(kind):
     truth, friction = arm(), friction_model()
     run = recording(truth, friction, USUAL_VALUES, np.random.default_rng(0), duration=2.0)
     with pytest.raises(SignalError, match="declared"):
-        identify(
+        Identification.of(
             truth,
             [replace(run, joints=replace(run.joints, effort_kind=kind))],
             friction,
@@ -99,21 +99,21 @@ def test_nan_missing_efforts_and_standstill_are_refused():
     effort = run.joints.effort.copy()
     effort[17, 1] = np.nan
     with pytest.raises(SignalError, match=r"joint2.*sample 17"):
-        identify(
+        Identification.of(
             truth,
             [replace(run, joints=replace(run.joints, effort=effort))],
             friction,
             LeastSquares(),
         )
     with pytest.raises(SignalError, match="no efforts"):
-        identify(
+        Identification.of(
             truth, [replace(run, joints=replace(run.joints, effort=None))], friction, LeastSquares()
         )
     still = recording(truth, friction, USUAL_VALUES, rng, duration=3.0, still=True)
     with pytest.raises(EstimationError, match="No joint moves"):
-        identify(truth, [still], friction, LeastSquares())
+        Identification.of(truth, [still], friction, LeastSquares())
     with pytest.raises(EstimationError, match="No recording"):
-        identify(truth, [], friction, LeastSquares())
+        Identification.of(truth, [], friction, LeastSquares())
 
 
 def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations):
@@ -151,7 +151,7 @@ def test_the_rank_target_is_the_structural_one(name):
 def test_prediction_does_not_look_at_efforts(kind):
     rng, model, friction = np.random.default_rng(6), arm(), friction_model()
     run = recording(model, friction, USUAL_VALUES, rng, noise=0.1, duration=8.0)
-    result = identify(model, [run], friction, LeastSquares("joint"), WIDE)
+    result = Identification.of(model, [run], friction, LeastSquares("joint"), WIDE)
     stream = run.joints
     blind = replace(
         stream,

@@ -11,7 +11,7 @@ import pytest
 
 from sysid_core.diagnosis import Examination, examine
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, identify
+from sysid_core.estimation.arm import ArmEquations, Identification, Processing, TorqueDelay
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.robot import DriveTrain, FrictionModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
@@ -57,7 +57,7 @@ def friction_of(chain) -> FrictionModel:
 def test_a_leg_is_identified_and_predicts_another_motion(leg, measured):
     chain = dataclasses.replace(leg, measured=measured)
     robot = DrivenRobot.of(chain)
-    found = identify(
+    found = Identification.of(
         robot,
         [run_of(chain, 1, measured=measured)],
         friction_of(chain),
@@ -78,7 +78,7 @@ def test_torques_of_a_leg_beyond_its_limits_fail(leg):
     effort = run.joints.effort * np.where(np.arange(6) == 3, 1000.0, 1.0)  # in milliamperes
     wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
     robot, drives = DrivenRobot.of(leg), DriveTrain.direct(leg.actuated)
-    found = identify(robot, [wrong], FrictionModel(drives), ConsistentLeastSquares())
+    found = Identification.of(robot, [wrong], FrictionModel(drives), ConsistentLeastSquares())
     looked = Examination(leg.actuated, np.ones(6, dtype=bool), (), (), (np.nan, np.nan), 8.0)
     verdict = judge_identification(found, [Prediction.of(found, wrong)], [], looked)
     (reason,) = (r for r in verdict.failures if r.code == "efforts-beyond-limit")
@@ -143,7 +143,7 @@ def test_the_manipulator_of_a_surgical_robot_is_predicted_on_unseen_motion(share
     parts = [dataclasses.replace(run, joints=run.joints.select(x)) for x in (early, ~early)]
     friction = FrictionModel(columns.drives.ordered(robot.joint_names))
     estimator = ConsistentLeastSquares(weighting=Weighting.JOINT)
-    found = identify(robot, parts[:1], friction, estimator)
+    found = Identification.of(robot, parts[:1], friction, estimator)
     assert found.physically_consistent and found.friction_parameters["j4.S_k"] > 0.0
     # Plain least squares of another implementation leaves 0.06, 0.16, 0.27 and 0.18 of the torques.
     shares = [s["r2"] for s in Prediction.of(found, parts[1]).joints().values()]

@@ -18,7 +18,7 @@ from whole_arm_simulation import (
 )
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, identify
+from sysid_core.estimation.arm import ArmEquations, Identification, Processing, TorqueDelay
 from sysid_core.estimation.arm.choices import choose_differentiation, choose_terms, term_benefits
 from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.arm.identify import identify_equations
@@ -43,8 +43,8 @@ def test_several_recordings_are_fitted_together():
     runs = [
         recording(truth, friction, USUAL_VALUES, rng, duration=8.0, noise=0.3) for _ in range(3)
     ]
-    one = identify(truth, runs[:1], friction, LeastSquares("joint"), WIDE).estimate
-    all_runs = identify(truth, runs, friction, LeastSquares("joint"), WIDE).estimate
+    one = Identification.of(truth, runs[:1], friction, LeastSquares("joint"), WIDE).estimate
+    all_runs = Identification.of(truth, runs, friction, LeastSquares("joint"), WIDE).estimate
     assert all_runs.n_samples == pytest.approx(3 * one.n_samples, rel=0.05)
     assert np.median(all_runs.standard_deviations / one.standard_deviations) < 0.8
 
@@ -72,7 +72,7 @@ def test_positions_alone_predict_a_held_out_motion():
     truth, friction = arm(), friction_model()
     run = recording(truth, friction, USUAL_VALUES, rng, noise=0.05)
     run = replace(run, joints=replace(run.joints, v=None))  # positions alone
-    found = identify(truth, [run], friction, ESTIMATORS["lmi"](), WIDE)
+    found = Identification.of(truth, [run], friction, ESTIMATORS["lmi"](), WIDE)
     assert held_out_error(found, truth, USUAL_VALUES) < 0.02
     with pytest.raises(EstimationError, match="one of: filter, positions"):
         Processing(differentiate="wish")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
 
-from sysid_core.estimation.arm import Identification, Processing, identify
+from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import Spring
 from sysid_core.validation import Prediction
@@ -24,7 +24,7 @@ def test_a_spring_is_found_and_a_known_one_leaves_nothing_behind(tmp_path):
     values = np.append(USUAL_VALUES, [COUNTERBALANCE.preload, COUNTERBALANCE.stiffness])
     runs = [recording(model, found, values, rng, noise=0.02) for _ in range(2)]
     for friction in (known, found):
-        result = identify(model, runs[:1], friction, LeastSquares(), Processing())
+        result = Identification.of(model, runs[:1], friction, LeastSquares(), Processing())
         assert Prediction.of(result, runs[1]).relative_error() < 0.02
         result.save(tmp_path)
         again = Identification.load(tmp_path, model)
@@ -35,5 +35,5 @@ def test_a_spring_is_found_and_a_known_one_leaves_nothing_behind(tmp_path):
     assert "joint2.S_k" not in estimate.names
     assert abs(estimate.values[i] - true) < 3.0 * estimate.standard_deviations[i]
     assert estimate.standard_deviations[i] < 0.02 * abs(true)
-    without = identify(model, runs[:1], usual, LeastSquares(), Processing())
+    without = Identification.of(model, runs[:1], usual, LeastSquares(), Processing())
     assert Prediction.of(without, runs[1]).relative_error() > 0.05

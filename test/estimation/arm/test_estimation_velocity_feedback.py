@@ -10,7 +10,7 @@ import pytest
 from two_joint_arm import URDF, swing
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Identification, Processing, identify
+from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.estimation.arm.choices import choose_velocity_feedback
 from sysid_core.estimation.arm.velocity_feedback import VelocityFeedback
 from sysid_core.estimation.arm_fit import FitSettings
@@ -40,7 +40,9 @@ def _run(seed: int, gains: np.ndarray = GAINS, lag: int = 0, velocities: bool = 
 
 def _identified(run: Recording) -> Identification:
     friction = FrictionModel(DriveTrain.direct(MODEL.joint_names))
-    return identify(MODEL, [run], friction, LeastSquares("joint"), Processing(motion_cutoff_hz=5.0))
+    return Identification.of(
+        MODEL, [run], friction, LeastSquares("joint"), Processing(motion_cutoff_hz=5.0)
+    )
 
 
 @pytest.mark.parametrize("lag", [0, 1])

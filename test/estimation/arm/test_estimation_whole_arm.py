@@ -16,7 +16,7 @@ from whole_arm_simulation import (
 )
 
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.estimation.arm import identify
+from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.fit.regression import compress
@@ -61,7 +61,7 @@ def test_half_a_second_never_gives_a_negative_mass_or_inertia(name):
     for seed in range(3):
         rng = np.random.default_rng(seed)
         run = recording(truth, friction, USUAL_VALUES, rng, duration=0.5, noise=1.0)
-        result = identify(truth, [run], friction, ESTIMATORS[name](), WIDE)
+        result = Identification.of(truth, [run], friction, ESTIMATORS[name](), WIDE)
         assert np.all(result.pi[:, 0] > 0.0)
         assert np.all(is_physically_consistent(result.pi))
         assert result.physically_consistent
@@ -79,7 +79,7 @@ def test_a_motion_of_one_joint_names_what_it_does_not_show():
     effort = (rigid + friction.regressor(q, v, a) @ USUAL_VALUES) / friction.drives.gains
     effort = effort + 0.02 * rng.normal(size=effort.shape)
     alone = replace(run, joints=replace(stream, q=q, v=v, effort=effort))
-    result = identify(truth, [alone], friction, ConsistentLeastSquares(), WIDE)
+    result = Identification.of(truth, [alone], friction, ConsistentLeastSquares(), WIDE)
     estimate = result.estimate
     assert estimate.rank < estimate.structural_rank
     assert any(reason.code == "estimate-rank" for reason in estimate.certify())
@@ -105,7 +105,9 @@ def test_sensor_noise_of_a_joint_at_rest_is_no_excitation():
         v=v + 1e-3 * rng.normal(size=v.shape),
         effort=(tau + 0.05 * rng.normal(size=tau.shape)) / friction.drives.gains,
     )
-    result = identify(truth, [replace(run, joints=joints)], friction, LeastSquares("joint"), WIDE)
+    result = Identification.of(
+        truth, [replace(run, joints=joints)], friction, LeastSquares("joint"), WIDE
+    )
     notes = " ".join(result.estimate.notes)
     assert "joint3.F_v" in notes and "joint2.F_v" not in notes
     assert result.estimate.rank < result.estimate.structural_rank
@@ -135,7 +137,7 @@ def test_fixed_inertials_stay_and_friction_is_found(name):
         if name == "wls"
         else ConsistentLeastSquares(fixed=["inertials"])
     )
-    result = identify(truth, [run], friction, estimator, WIDE)
+    result = Identification.of(truth, [run], friction, estimator, WIDE)
     assert result.pi == pytest.approx(truth.pi)
     assert list(result.friction_parameters.values()) == pytest.approx(
         USUAL_VALUES, rel=0.05, abs=0.05
@@ -203,7 +205,7 @@ def test_truth_lies_within_two_deviations_at_the_nominal_rate(name):
     for seed in range(25):
         rng = np.random.default_rng(100 + seed)
         run = recording(truth, friction, USUAL_VALUES, rng, duration=12.0, noise=0.5)
-        result = identify(truth, [run], friction, ESTIMATORS[name](), WIDE)
+        result = Identification.of(truth, [run], friction, ESTIMATORS[name](), WIDE)
         e = result.estimate
         known = {f"{n}": x for n, x in zip(friction.names, USUAL_VALUES, strict=True)}
         # These two show only together with the links' inertias: no deviation is claimed for them.
