@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from sysid_core.errors import ModelError
-from sysid_core.estimation.arm import Identification, filled
+from sysid_core.estimation.arm import Identification
 from sysid_core.robot import (
     Array,
     DriveTrain,
@@ -237,8 +237,9 @@ def _motions(identification: Identification, recordings: Sequence[Recording]) ->
     out = []
     for recording in recordings:
         for span in identification.processing.prepare(model, recording, identification.friction):
-            q, v, a = (filled(x) for x in (span.motion.q, span.motion.v, span.motion.a))
-            effort = filled(span.motion.effort) * identification.friction.drives.gains
+            q, v, a = span.motion.kinematics
+            assert span.motion.effort is not None  # `prepare` has seen to it
+            effort = span.motion.effort * identification.friction.drives.gains
             effort -= model.passive_torques(q, v, a)
             out.append(_Motion(q, v, a, model.inverse_dynamics(q, v, a), effort))
     return out

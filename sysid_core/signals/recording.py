@@ -113,6 +113,20 @@ class JointStream:
         """Time since the first sample, shape (K,) [s]."""
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
+    @property
+    def kinematics(self) -> tuple[Array, Array, Array]:
+        """Positions, velocities and accelerations, shape (K, n) each.
+
+        Raises:
+            SignalError: Velocities or accelerations are unknown.
+        """
+        if self.v is None or self.a is None:
+            raise SignalError(
+                "The motion has no velocities or accelerations.",
+                remedy="Smooth the motion first: `ZeroPhaseFilter.smooth` gives velocities and accelerations.",
+            )
+        return self.q, self.v, self.a
+
     def ordered(self, names: Sequence[str]) -> Self:
         """Return a copy with the columns of the joints `names`, in that order.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation.arm import ArmEquations, filled
+from sysid_core.estimation.arm import ArmEquations
 from sysid_core.robot.loops import ClosedChain
 
 MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
@@ -39,7 +39,7 @@ def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, Torq
     """
     parts = []
     for span in equations.spans:
-        q, v, a = span.motion.q, filled(span.motion.v), filled(span.motion.a)
+        q, v, a = span.motion.kinematics
         tau = chain.torques(chain.motion(q, v, a))
         kept = equations.processing.kept(len(q), span.rate_hz)
         parts.append(

@@ -7,7 +7,6 @@ from sysid_core.estimation.arm.block_scores import (
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import Identification, with_provenance
 from sysid_core.estimation.arm.recordings import Processing, driven_joints
-from sysid_core.estimation.arm.spans import filled
 from sysid_core.estimation.arm.torque_delay import ArmLags, JointDelay, TorqueDelay
 
 __all__ = [
@@ -19,6 +18,5 @@ __all__ = [
     "Processing",
     "TorqueDelay",
     "driven_joints",
-    "filled",
     "with_provenance",
 ]

@@ -18,7 +18,7 @@ import scipy
 
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.spans import Estimator, filled
+from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.fit import LeastSquares, Regression
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot
@@ -367,10 +367,7 @@ def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
     """Random states with the spread of the recorded ones, each (K, n)."""
     rng = np.random.default_rng(0)
     model = equations.model
-    q, v, a = (
-        np.concatenate([filled(getattr(span.motion, key)) for span in equations.spans])
-        for key in "qva"
-    )
+    q, v, a = map(np.concatenate, zip(*(s.motion.kinematics for s in equations.spans), strict=True))
     middle, half = 0.5 * (q.min(axis=0) + q.max(axis=0)), 0.5 * np.ptp(q, axis=0)
     slides = np.array([name in model.prismatic_joints for name in model.joint_names])
     reach = _WIDER * half + np.where(slides, 0.0, _FURTHER)

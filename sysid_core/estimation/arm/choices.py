@@ -28,7 +28,7 @@ from sysid_core.estimation.arm.recordings import (
     driven_joints,
     unmeasured_joints,
 )
-from sysid_core.estimation.arm.spans import evenly_spread, filled
+from sysid_core.estimation.arm.spans import evenly_spread
 from sysid_core.estimation.arm.velocity_feedback import (
     VelocityFeedback,
     filtered_velocities,
@@ -307,7 +307,8 @@ def _samples_in_motion(
                 v = filtered_velocities(model, part, processing)
             except SignalError:  # gaps leave nothing of this piece
                 continue
-            efforts = filled(driven_joints(model, part.joints).effort)
+            efforts = driven_joints(model, part.joints).effort
+            assert efforts is not None  # the equations of the run have seen to it
             left = efforts - identification.predict(part)
             noises = [velocity_noise(model, part, processing, lag) for lag in LAGS]
             moving = np.any(np.abs(v) > processing.moving, axis=1)

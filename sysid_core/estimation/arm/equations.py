@@ -25,7 +25,7 @@ from sysid_core.estimation.arm.recordings import (
     refuse_unmeasured,
     unmeasured_joints,
 )
-from sysid_core.estimation.arm.spans import RegressorBlocks, Span, evenly_spread, filled, shifted
+from sysid_core.estimation.arm.spans import RegressorBlocks, Span, evenly_spread, shifted
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.regression import friction_scale_from_squares
 from sysid_core.identifiability import random_states
@@ -191,10 +191,7 @@ class ArmEquations:
         size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
         Y = None
         if 8 * size <= HELD:
-            Y = tuple(
-                self.model.torque_regressor(s.motion.q, filled(s.motion.v), filled(s.motion.a))
-                for s in spans
-            )
+            Y = tuple(self.model.torque_regressor(*s.motion.kinematics) for s in spans)
         return replace(self, spans=tuple(spans), Y=Y)
 
     def with_friction(self, friction: FrictionModel) -> ArmEquations:
@@ -255,7 +252,8 @@ class ArmEquations:
         (K_i,).
         """
         return [
-            np.any(np.abs(filled(s.motion.v)) > self.processing.moving, axis=1) for s in self.spans
+            np.any(np.abs(s.motion.kinematics[1]) > self.processing.moving, axis=1)
+            for s in self.spans
         ]
 
     def moving_share(self) -> float:
@@ -327,7 +325,7 @@ class ArmEquations:
         used = []
         for span, rows in zip(self.spans, chosen.rows, strict=True):
             reach = int(span.rate_hz / self.processing.torque_cutoff_hz)
-            slow = np.abs(filled(span.motion.v)) < fast
+            slow = np.abs(span.motion.kinematics[1]) < fast
             used.append(~maximum_filter1d(slow, 2 * reach + 1, axis=0)[rows])
         mask = np.concatenate(used) & (True if regression.used is None else regression.used)
         Y = np.where(mask[:, :, None], regression.matrix, 0.0)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.arm.spans import (
     Span,
-    filled,
     require_finite,
     require_torques,
     shifted,
@@ -147,7 +146,7 @@ class Processing:
         for motion, rate in self.prepare_motion(model, recording):
             assert motion.effort is not None  # `require_torques` has seen to it
             tau = friction.drives.torques(motion.effort, motion.q)
-            tau = tau - model.passive_torques(motion.q, filled(motion.v), filled(motion.a))
+            tau = tau - model.passive_torques(*motion.kinematics)
             out.append(Span(motion, tau, rate, recording.source))
         return tuple(out)
 
@@ -214,7 +213,7 @@ class Processing:
             begin, end = motion.stamps_ns[0], motion.stamps_ns[-1] + int(1.5e9 / rate)
             inside = (stamps >= begin) & (stamps <= end)
             when = (stamps[inside] - begin) * 1e-9
-            predicted = torques(motion.q, filled(motion.v), filled(motion.a))
+            predicted = torques(*motion.kinematics)
             out = out or [np.full((len(stamps), model.nv), np.nan) for _ in predicted]
             for efforts, tau in zip(out, predicted, strict=True):
                 effort = drives.efforts(tau, motion.q)
@@ -252,5 +251,5 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
     """Return the motion advanced by `shift` [s]; the efforts are unchanged."""
-    q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
+    q, v, a = (shifted(x, motion.time, shift) for x in motion.kinematics)
     return replace(motion, q=q, v=v, a=a)

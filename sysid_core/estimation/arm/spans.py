@@ -43,20 +43,6 @@ def shifted(values: Array, time: Array, shift: float) -> Array:
     return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
 
 
-def filled(values: Array | None) -> Array:
-    """Return an array of a span that `ZeroPhaseFilter.smooth` has filled; the shape is unchanged.
-
-    Raises:
-        SignalError: The array is None.
-    """
-    if values is None:
-        raise SignalError(
-            "The motion has no velocities or accelerations.",
-            remedy="Smooth the motion first: `ZeroPhaseFilter.smooth` gives velocities and accelerations.",
-        )
-    return values
-
-
 def require_recordings(recordings: Sequence[Recording]) -> None:
     """Raise an error if there is no recording.
 
@@ -192,16 +178,11 @@ class RegressorBlocks:
     def _raw(self, i: int) -> tuple[Array, Array]:
         """Unfiltered rigid-body and friction regressors of a span."""
         motion = self.spans[i].motion
-        Y = (
-            self.model.torque_regressor(motion.q, filled(motion.v), filled(motion.a))
-            if self.rigid is None
-            else self.rigid[i]
-        )
+        Y = self.model.torque_regressor(*motion.kinematics) if self.rigid is None else self.rigid[i]
         return Y, self._friction(i, Y @ self.pi)
 
     def _friction(self, i: int, load: Array | None) -> Array:
-        motion = self.spans[i].motion
-        return self.friction.regressor(motion.q, filled(motion.v), filled(motion.a), load)
+        return self.friction.regressor(*self.spans[i].motion.kinematics, load)
 
     def _filtered(self, i: int, rows: NDArray[np.intp]) -> Array:
         """Rows of a span; only columns that aren't zero are filtered, joint by joint."""

@@ -22,7 +22,6 @@ import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import filled
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.consistent_problem import inverse, symmetric
@@ -148,7 +147,7 @@ class LoadedEquations:
         """
         stream = stream.ordered(self.model.joint_names)
         require_filtered(stream, "the recording")
-        q, v, a = stream.q, filled(stream.v), filled(stream.a)
+        q, v, a = stream.kinematics
         Y = self.model.torque_regressor(q, v, a)
         Y_L = Y @ carried_by(self.model, self.frame)
         n_pi = Y.shape[2]
