@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import residual_statistics
-from sysid_core.estimation.arm import Identification, Processing, driven_joints
+from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 from sysid_core.signals import EffortKind, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
@@ -165,7 +165,7 @@ class Prediction:
             identification: The identified robot.
             recording: Another run of the same robot.
         """
-        stream = driven_joints(identification.model, recording.joints)
+        stream = Processing.driven_joints(identification.model, recording.joints)
         predicted, nominal = identification.predict_beside_nominal(recording)
         v = stream.v
         if v is None:

@@ -6,7 +6,7 @@ from sysid_core.estimation.arm.block_scores import (
 )
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import Identification, with_provenance
-from sysid_core.estimation.arm.recordings import Processing, driven_joints
+from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.arm.torque_delay import ArmLags, JointDelay, TorqueDelay
 
 __all__ = [
@@ -17,6 +17,5 @@ __all__ = [
     "PredictionSpread",
     "Processing",
     "TorqueDelay",
-    "driven_joints",
     "with_provenance",
 ]

@@ -25,7 +25,6 @@ from sysid_core.estimation.arm.identify import Identification
 from sysid_core.estimation.arm.recordings import (
     Differentiation,
     Processing,
-    driven_joints,
     unmeasured_joints,
 )
 from sysid_core.estimation.arm.spans import evenly_spread
@@ -307,7 +306,7 @@ def _samples_in_motion(
                 v = filtered_velocities(model, part, processing)
             except SignalError:  # gaps leave nothing of this piece
                 continue
-            efforts = driven_joints(model, part.joints).effort
+            efforts = Processing.driven_joints(model, part.joints).effort
             assert efforts is not None  # the equations of the run have seen to it
             left = efforts - identification.predict(part)
             noises = [velocity_noise(model, part, processing, lag) for lag in LAGS]

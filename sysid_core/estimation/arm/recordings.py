@@ -163,7 +163,7 @@ class Processing:
         Raises:
             SignalError: Values are not finite, or no span is long enough.
         """
-        stream = driven_joints(model, recording.joints)
+        stream = Processing.driven_joints(model, recording.joints)
         require_finite(stream, recording.source)
         if self.differentiate is Differentiation.POSITIONS:
             stream = replace(stream, v=None, a=None)
@@ -221,32 +221,32 @@ class Processing:
                     efforts[inside, j] = np.interp(when, motion.time, effort[:, j])
         return tuple(out)
 
+    @staticmethod
+    def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
+        """Return the joint states of the driven joints only, in the order of the robot.
 
-def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
-    """Return the joint states of the driven joints only, in the order of the robot.
+        If passive joints of a closed chain have encoders that are used, they determine the positions of
+        the driven joints.
 
-    If passive joints of a closed chain have encoders that are used, they determine the positions of
-    the driven joints.
-
-    Raises:
-        SignalError: The stream lacks a joint.
-    """
-    if not (isinstance(model, DrivenRobot) and model.chain.measured):
-        return stream.ordered(model.joint_names)
-    chain = model.chain
-    missing = [joint for joint in chain.measured if joint not in stream.names]
-    if missing:
-        raise SignalError(
-            f"The recording has no passive joints {missing}; it has {list(stream.names)}.",
-            remedy="Remove them from `measured` in the loops file, so that the loops determine them.",
-            missing=missing,
-        )
-    seen = stream.ordered((*chain.actuated, *chain.measured))
-    require_finite(replace(seen, effort=None), "")
-    q = model.postures_of(seen.names, seen.q)
-    v = None if seen.v is None else model.velocities_of(q, seen.names, seen.v)
-    driven = seen.ordered(chain.actuated)
-    return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
+        Raises:
+            SignalError: The stream lacks a joint.
+        """
+        if not (isinstance(model, DrivenRobot) and model.chain.measured):
+            return stream.ordered(model.joint_names)
+        chain = model.chain
+        missing = [joint for joint in chain.measured if joint not in stream.names]
+        if missing:
+            raise SignalError(
+                f"The recording has no passive joints {missing}; it has {list(stream.names)}.",
+                remedy="Remove them from `measured` in the loops file, so that the loops determine them.",
+                missing=missing,
+            )
+        seen = stream.ordered((*chain.actuated, *chain.measured))
+        require_finite(replace(seen, effort=None), "")
+        q = model.postures_of(seen.names, seen.q)
+        v = None if seen.v is None else model.velocities_of(q, seen.names, seen.v)
+        driven = seen.ordered(chain.actuated)
+        return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm.recordings import Processing, driven_joints
+from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -82,7 +82,7 @@ def velocity_noise(
         processing: Filters of the motion.
         lag: Number of samples by which the result is delayed.
     """
-    joints = driven_joints(model, recording.joints)
+    joints = Processing.driven_joints(model, recording.joints)
     v = np.gradient(joints.q, joints.time, axis=0) if joints.v is None else joints.v
     noise = np.nan_to_num(v - filtered_velocities(model, recording, processing))
     return np.concatenate([np.zeros((lag, model.nv)), noise])[: len(noise)]
