@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, with_provenance
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.planning import Trajectory
 from sysid_core.robot import DriveTrain, FrictionModel
@@ -144,7 +144,7 @@ def identify_drives(
     """
     equations = equations_of(chain, recordings, replace(PROCESSING, delay=delay))
     estimate = FIT.fit(equations.regression(equations.prior, fast=FAST))
-    return with_provenance(estimate, [equations])
+    return equations.with_provenance(estimate)
 
 
 def _excite(

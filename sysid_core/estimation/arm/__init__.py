@@ -5,7 +5,7 @@ from sysid_core.estimation.arm.block_scores import (
     PredictionSpread,
 )
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.identify import Identification, with_provenance
+from sysid_core.estimation.arm.identify import Identification
 from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.arm.torque_delay import ArmLags, JointDelay, TorqueDelay
 
@@ -17,5 +17,4 @@ __all__ = [
     "PredictionSpread",
     "Processing",
     "TorqueDelay",
-    "with_provenance",
 ]

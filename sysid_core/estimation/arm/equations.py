@@ -24,8 +24,10 @@ from sysid_core.estimation.arm.recordings import (
     earlier,
     refuse_unmeasured,
     unmeasured_joints,
+    unmeasured_notes,
 )
 from sysid_core.estimation.arm.spans import RegressorBlocks, Span, evenly_spread, shifted
+from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.regression import friction_scale_from_squares
 from sysid_core.identifiability import random_states
@@ -256,9 +258,27 @@ class ArmEquations:
             for s in self.spans
         ]
 
-    def moving_share(self) -> float:
-        """Return the share of the samples in which at least one joint moves."""
-        return float(np.mean(np.concatenate(self.moving())))
+    def with_provenance(self, estimate: Estimate, *others: ArmEquations) -> Estimate:
+        """Return a copy of an estimate with notes on the robot, the data of these and other
+        equations, and the omitted samples.
+        """
+        together = replace(self, spans=tuple(s for part in (self, *others) for s in part.spans))
+        share = float(np.mean(np.concatenate(together.moving())))
+        still = (
+            f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were excluded from"
+            " the fit.",
+        )
+        return replace(
+            estimate,
+            robot=self.model.name,
+            urdf_hash=self.model.urdf_hash,
+            source=", ".join(dict.fromkeys(span.source for span in together.spans if span.source)),
+            notes=(
+                *estimate.notes,
+                *(still if share < 0.995 else ()),
+                *unmeasured_notes(self.model.joint_names, together.unmeasured()),
+            ),
+        )
 
     def regression(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import Processing, unmeasured_notes
+from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.arm.spans import Estimator, require_recordings
 from sysid_core.estimation.arm.velocity_feedback import VelocityFeedback
 from sysid_core.estimation.estimate import Estimate
@@ -278,32 +278,10 @@ def identify_equations(
         equations.model,
         equations.friction,
         equations.processing,
-        with_provenance(estimate, [equations]),
+        equations.with_provenance(estimate),
         parameters,
         regression.names,
         regression.prior_sd,
-    )
-
-
-def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
-    """Return a copy of the estimate with notes on the robot, the data and the omitted samples."""
-    together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
-    share = together.moving_share()
-    still = (
-        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were excluded from"
-        " the fit.",
-    )
-    model = together.model
-    return replace(
-        estimate,
-        robot=model.name,
-        urdf_hash=model.urdf_hash,
-        source=", ".join(dict.fromkeys(span.source for span in together.spans if span.source)),
-        notes=(
-            *estimate.notes,
-            *(still if share < 0.995 else ()),
-            *unmeasured_notes(model.joint_names, together.unmeasured()),
-        ),
     )
 
 

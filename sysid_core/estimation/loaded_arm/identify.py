@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import ArmEquations, Identification, with_provenance
+from sysid_core.estimation.arm import ArmEquations, Identification
 from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.estimate import Estimate
@@ -80,7 +80,7 @@ def identify_with_load(
     n, N = model.nv, 10 * model.n_bodies
     pi, pi_L, names = found.full[:N], found.full[N : N + 10], found.names
     estimate = _with_absolute_gains(found.estimate, found.gains)
-    estimate = with_provenance(estimate, (unloaded, loaded))
+    estimate = unloaded.with_provenance(estimate, loaded)
     arm = Identification(
         model,
         replace(friction, drives=friction.drives.with_gains(found.gains)),
