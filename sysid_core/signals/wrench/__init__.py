@@ -1,25 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Force-torque signals: bias, tare, mounting, delay, filter."""
 
-from sysid_core.signals.wrench.calibrate import FullCalibration
-from sysid_core.signals.wrench.checks import (
-    require_sensor_frame,
-    slow_note,
-    wrench_faults,
-    wrench_hum,
-)
-from sysid_core.signals.wrench.clock import ClockOffset
-from sysid_core.signals.wrench.convention import UNLIKELY, WrenchAxes, WrenchConvention, WrenchSign
-from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
-from sysid_core.signals.wrench.noise import learned_noise
-from sysid_core.signals.wrench.readings import (
-    saturated_postures,
-    single_spikes,
-    usable_readings,
-)
-from sysid_core.signals.wrench.sensor import WRENCH_AXES, SensorCalibration, static_regressor
-from sysid_core.signals.wrench.sensor_frame import SensorFrame
-from sysid_core.signals.wrench.tare import StaticPostures, tare_static
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.signals.wrench.calibrate import FullCalibration
+    from sysid_core.signals.wrench.checks import (
+        require_sensor_frame,
+        slow_note,
+        wrench_faults,
+        wrench_hum,
+    )
+    from sysid_core.signals.wrench.clock import ClockOffset
+    from sysid_core.signals.wrench.convention import (
+        UNLIKELY,
+        WrenchAxes,
+        WrenchConvention,
+        WrenchSign,
+    )
+    from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
+    from sysid_core.signals.wrench.noise import learned_noise
+    from sysid_core.signals.wrench.readings import (
+        saturated_postures,
+        single_spikes,
+        usable_readings,
+    )
+    from sysid_core.signals.wrench.sensor import WRENCH_AXES, SensorCalibration, static_regressor
+    from sysid_core.signals.wrench.sensor_frame import SensorFrame
+    from sysid_core.signals.wrench.tare import StaticPostures, tare_static
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "UNLIKELY",
