@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, StrictFloat, model_validator
 
 from sysid_core.arrays import own_arrays
 from sysid_core.errors import EstimationError
-from sysid_core.files import AnyNumber, Count, FileKind, FileSchema, Flag, Name, Number, write_yaml
+from sysid_core.files import Count, FileKind, FileSchema, Name, Number, write_yaml
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array
 from sysid_core.settings import Kind
@@ -281,7 +281,7 @@ def _matrix(covariance: Sequence[str | list[float]]) -> Array:
 class _ParameterRow(FileSchema):
     name: Name
     value: Number
-    sd: AnyNumber | None
+    sd: StrictFloat | None
     unit: str
     verdict: ParameterVerdict
     stands_for: dict[str, Number] = Field(default_factory=dict)
@@ -294,19 +294,19 @@ class _EstimateFile(FileSchema):
     urdf_hash: str
     source: str
     parameters: list[_ParameterRow]
-    covariance: list[str | list[AnyNumber]]
-    consistent: dict[str, Flag]
-    physically_consistent: Flag | None = None
-    residual_rms: dict[str, AnyNumber]
-    condition_number: AnyNumber
+    covariance: list[str | list[StrictFloat]]
+    consistent: dict[str, StrictBool]
+    physically_consistent: StrictBool | None = None
+    residual_rms: dict[str, StrictFloat]
+    condition_number: StrictFloat
     rank: Count
     structural_rank: Count
-    rank_tolerance: AnyNumber
+    rank_tolerance: StrictFloat
     n_samples: Count
     notes: tuple[str, ...]
     warnings: list[dict[str, Any]] = Field(default_factory=list)
     measured: list[_ParameterRow] = Field(default_factory=list)
-    measured_covariance: list[str | list[AnyNumber]] = Field(default_factory=list)
+    measured_covariance: list[str | list[StrictFloat]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _sound(self) -> _EstimateFile:

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from sysid_core.files.schema import (
         ONLY_KNOWN_KEYS,
         Angles3,
-        AnyNumber,
         Count,
         FileSchema,
-        Flag,
         Name,
         NotNegative,
         Number,
@@ -38,11 +36,9 @@ __getattr__ = names_of(__name__, __file__)
 __all__ = [
     "ONLY_KNOWN_KEYS",
     "Angles3",
-    "AnyNumber",
     "Count",
     "FileKind",
     "FileSchema",
-    "Flag",
     "Name",
     "NotNegative",
     "Number",

@@ -77,9 +77,7 @@ def yaml_text(content: object, *, compact: bool = False) -> str:
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0.0)]
 NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.0)]
-AnyNumber = Annotated[float, Field(strict=True)]  # NaN and infinite allowed
 Count = Annotated[int, Field(strict=True, ge=0)]
-Flag = Annotated[bool, Field(strict=True)]
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=1000)]
 
 

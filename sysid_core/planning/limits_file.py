@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from sysid_core.errors import ExcitationError, ModelError
-from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, yaml_text
+from sysid_core.files import FileKind, FileSchema, Number, Positive, yaml_text
 from sysid_core.planning.cell import Obstacle, Plane, Vector
 from sysid_core.planning.geometry import HeldBox
 from sysid_core.planning.limits import (
@@ -79,7 +79,7 @@ class LimitsFile(FileSchema):
     workspace: WorkspaceEntry | None = None
     planes: tuple[Plane, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
-    self_collision: Flag = True
+    self_collision: StrictBool = True
     allowed_contacts: tuple[tuple[str, str], ...] = ()
     held: HeldBox | None = None
     package_dirs: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class ExecutorSection(FileSchema):
     effort_share: Positive = 1.0
     ground_height: Number | None = None
     workspace: tuple[Number, ...] = ()
-    self_collision: Flag = True
+    self_collision: StrictBool = True
     joints: tuple[str, ...] = ()
     lock: tuple[str, ...] = ()
     mount: tuple[Number, ...] = ()
@@ -204,11 +204,11 @@ class MoveItJoint(FileSchema):
     """Entry of one joint in MoveIt's `joint_limits.yaml`."""
 
     MORE_KEYS: ClassVar[bool] = True
-    has_velocity_limits: Flag = False
+    has_velocity_limits: StrictBool = False
     max_velocity: Number | None = None
-    has_acceleration_limits: Flag = False
+    has_acceleration_limits: StrictBool = False
     max_acceleration: Number | None = None
-    has_jerk_limits: Flag = False
+    has_jerk_limits: StrictBool = False
     max_jerk: Number | None = None
 
 

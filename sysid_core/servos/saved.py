@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, StrictFloat
 
 from sysid_core.errors import ModelError
-from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, write_text, write_yaml
+from sysid_core.files import FileKind, FileSchema, Name, Number, write_text, write_yaml
 from sysid_core.robot import load_robot
 from sysid_core.servos.examine import FREE
 from sysid_core.servos.ground import Ground, Surface
@@ -34,7 +34,7 @@ class _Joint(FileSchema):
 
     joint: Name
     terms: dict[Term, Number]
-    deviations: dict[Term, AnyNumber] = Field(default_factory=dict)
+    deviations: dict[Term, StrictFloat] = Field(default_factory=dict)
     load: Number = 0.0
     stops: tuple[Number | None, Number | None] = (None, None)
 

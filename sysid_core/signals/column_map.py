@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, StrictBool, field_validator, model_validator
 
 from sysid_core.errors import SignalError
 from sysid_core.files import (
     Count,
     FileKind,
     FileSchema,
-    Flag,
     Name,
     NotNegative,
     Number,
@@ -82,7 +81,7 @@ class _Spring(FileSchema):
     exponent: Positive = 1.0
     anchors: tuple[Positive, Positive] | None = None
     zero: Number = 0.0
-    identified: Flag = False
+    identified: StrictBool = False
 
     def spring(self) -> Spring:
         """Spring that this entry of the column map describes."""
@@ -146,7 +145,7 @@ class ColumnFile(FileSchema):
     schema_: Literal["robot_sysid/columns/1"] = Field(alias="schema")
     description: str = ""
     delimiter: str = Field(",", min_length=1)
-    header: Flag = False
+    header: StrictBool = False
     n_columns: Count = 0
     files: tuple[Name, ...] = ()
     rate_hz: NotNegative = 0.0

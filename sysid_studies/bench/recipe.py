@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from sysid_core.diagnosis import collect_samples, estimate_gravity
 from sysid_core.errors import BatchError
 from sysid_core.files import (
     FileKind,
     FileSchema,
-    Flag,
     Name,
     NotNegative,
     Number,
@@ -134,7 +133,7 @@ class Recipe(FileSchema):
     robot: _Robot | None = None
     efforts: str = ""
     effort_kind: str = ""
-    negate: Flag = False
+    negate: StrictBool = False
     columns: dict[str, Any] = Field(default_factory=dict)
     npz: _Npz | None = None
     every: int = 1

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from sysid_core.errors import ModelError
-from sysid_core.files import Angles3, FileKind, FileSchema, Flag, Name, Positive, Vector3
+from sysid_core.files import Angles3, FileKind, FileSchema, Name, Positive, Vector3
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
 MESHES = (".stl", ".obj", ".ply")
@@ -149,7 +149,7 @@ class _ShapeFile(FileSchema):
     mesh: Name | None = None
     gripper: _Length | None = None
     scale: Positive = 1.0
-    hull: Flag = False
+    hull: StrictBool = False
     pose_in_sensor: _Pose = _Pose()
 
     @model_validator(mode="after")

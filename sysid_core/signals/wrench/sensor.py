@@ -21,10 +21,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictFloat
 
 from sysid_core.errors import SignalError
-from sysid_core.files import AnyNumber, Count, FileKind, FileSchema, Number, write_yaml
+from sysid_core.files import Count, FileKind, FileSchema, Number, write_yaml
 from sysid_core.robot import (
     FrameMotion,
     is_physically_consistent,
@@ -288,14 +288,14 @@ class _File(FileSchema):
     tool_pi: Annotated[list[Number], Field(min_length=10, max_length=10)]
     noise: _Six
     residual_rms: _Six
-    misalignment: AnyNumber
-    delay: tuple[Number, AnyNumber]
+    misalignment: StrictFloat
+    delay: tuple[Number, StrictFloat]
     n_postures: Count
     stamp_ns: Count = 0
-    temperature: AnyNumber = float("nan")
-    mounting_left: AnyNumber = float("nan")
-    tilt_left: AnyNumber = float("nan")
-    gain_left: tuple[AnyNumber, AnyNumber] = (float("nan"), float("nan"))
+    temperature: StrictFloat = float("nan")
+    mounting_left: StrictFloat = float("nan")
+    tilt_left: StrictFloat = float("nan")
+    gain_left: tuple[StrictFloat, StrictFloat] = (float("nan"), float("nan"))
     matrix: Annotated[list[_Six], Field(min_length=6, max_length=6)] = Field(
         default_factory=lambda: np.eye(6).tolist()
     )
