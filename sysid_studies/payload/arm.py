@@ -23,7 +23,7 @@ from sysid_core.estimation.payload_map import (
     SplineMotion,
     filtered_motion_covariance,
 )
-from sysid_core.planning.payload import AMPLITUDE, frequencies_for_speed, wrist_columns
+from sysid_core.planning.payload import WristSwing
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
@@ -93,23 +93,13 @@ def _simulate(
     model: RobotModel, frame: str, thing: StudyObject, seconds: float
 ) -> tuple[Array, Array, Array]:
     """Time, joint positions and exact wrenches at every simulation step."""
-    frequency = (
-        2.0 * np.pi * np.array(frequencies_for_speed(model, frame, np.array(POSTURE), SPEED))
-    )
-    columns = wrist_columns(model, frame)
+    swing = WristSwing.of_speed(model, frame, POSTURE, SPEED)
     plant = MujocoPlant(model, sensor_frame=frame, payload=thing.pi, timestep=_STEP)
-    start, v0 = np.array(POSTURE), np.zeros(model.nv)
-    v0[columns] = AMPLITUDE * frequency
-    plant.reset(start, v0)
+    plant.reset(*swing.at(0.0)[:2])
     steps = round(seconds / _STEP) + 2 * _EVERY
     time, q, wrench = np.empty(steps), np.empty((steps, model.nv)), np.empty((steps, 6))
     for k in range(steps):
-        angle = frequency * plant.time
-        q_d, v_d, a_d = start.copy(), np.zeros(model.nv), np.zeros(model.nv)
-        q_d[columns] += AMPLITUDE * np.sin(angle)
-        v_d[columns] = AMPLITUDE * frequency * np.cos(angle)
-        a_d[columns] = -AMPLITUDE * frequency**2 * np.sin(angle)
-        sample = plant.step(plant.servo_effort(q_d, v_d, a_d))
+        sample = plant.step(plant.servo_effort(*swing.at(plant.time)))
         time[k], q[k], wrench[k] = sample.time, sample.q, sample.wrench
     return time, q, wrench
 

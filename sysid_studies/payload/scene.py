@@ -21,13 +21,13 @@ from sysid_core.estimation.payload_map import (
     WhiteMotion,
     filtered_motion_covariance,
 )
-from sysid_core.planning.payload import AMPLITUDE, frequencies_for_speed, wrist_columns
+from sysid_core.planning.payload import WristSwing
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
 from sysid_studies.payload.objects import StudyObject
 
-RATE_HZ = 100.0
+RATE_HZ, FRAME = 100.0, "tool0"
 POSTURE = (0.0, -1.6, 1.8, -0.6, -1.2, 0.4)  # of the UR10 [rad]; the paper doesn't say
 ENCODER_SD = 1e-4  # [rad]
 
@@ -96,22 +96,13 @@ def swing(speed: float, seconds: float, *, shift: float = 0.0) -> Swing:
         seconds: Duration [s].
         shift: Time shift of the motion relative to the samples [s].
     """
-    model, frame = robot(), "tool0"
-    frequency = 2.0 * np.pi * np.array(_frequencies(speed))
     time = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
-    columns = wrist_columns(model, frame)
-    q = np.tile(np.array(POSTURE), (len(time), 1))
-    v, a = np.zeros_like(q), np.zeros_like(q)
-    angle = frequency * (time + shift)[:, None]
-    q[:, columns] += AMPLITUDE * np.sin(angle)
-    v[:, columns] = AMPLITUDE * frequency * np.cos(angle)
-    a[:, columns] = -AMPLITUDE * frequency**2 * np.sin(angle)
-    return Swing(model, frame, time, q, v, a)
+    return Swing(robot(), FRAME, time, *_wrist(speed).at(time + shift))
 
 
 @cache
-def _frequencies(speed: float) -> tuple[float, float, float]:
-    return frequencies_for_speed(robot(), "tool0", np.array(POSTURE), speed)
+def _wrist(speed: float) -> WristSwing:
+    return WristSwing.of_speed(robot(), FRAME, POSTURE, speed)
 
 
 def exact_data(motion: Swing, pi: Array) -> PayloadData:

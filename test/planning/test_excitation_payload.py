@@ -8,7 +8,7 @@ import pytest
 
 from sysid_core.errors import ExcitationError
 from sysid_core.planning import MotionChecker, MotionLimits, check_motion
-from sysid_core.planning.payload import frequencies_for_speed, plan_payload_motion
+from sysid_core.planning.payload import WristSwing, plan_payload_motion
 from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.payload.plan import PayloadPlan, choose_tare_postures, payload_information
 from sysid_core.planning.transfer import MotionBuilder
@@ -80,7 +80,7 @@ def test_oscillation_starts_and_ends_at_rest_and_v_and_a_are_its_derivatives(dur
 @pytest.mark.parametrize("speed", [1.0, 1.5, 2.0, 4.0])
 def test_mean_angular_speed_is_the_one_asked_for(xarm, speed):
     posture = np.array([0.0, 0.0, 0.0, 1.0, 0.3, 0.7, 0.2])
-    frequencies = frequencies_for_speed(xarm, "link_eef", posture, speed)
+    frequencies = WristSwing.of_speed(xarm, "link_eef", posture, speed).frequencies_hz
     period = 0.1 * 100.0 / frequencies[0]  # after which the three sines repeat
     motion = oscillation(posture, [4, 5, 6], frequencies, period + 2.0, rate_hz=50.0)
     steady = slice(50, -50)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -89,38 +91,61 @@ def oscillation(
     return time, q, v, a
 
 
-def frequencies_for_speed(
-    model: RobotModel,
-    frame: str,
-    posture: ArrayLike,
-    mean_angular_speed: float,
-    *,
-    ratio: tuple[float, float, float] = FREQUENCY_RATIO,
-    amplitude: float = AMPLITUDE,
-) -> tuple[float, float, float]:
-    """Return the frequencies of the wrist joints at which the last link has a given mean angular
-    speed.
+@dataclass(frozen=True, eq=False)
+class WristSwing:
+    """Oscillation of the last three joints, `alpha + A sin(2 pi f t)`.
 
-    The mean is over the whole period of the three sines at full speed.
-
-    Args:
-        model: Robot model.
-        frame: Frame whose link carries the payload.
+    Attributes:
         posture: Centre of the oscillation, shape (n,) [rad].
-        mean_angular_speed: Mean angular speed of the last link [rad/s].
-        ratio: Ratio of the three frequencies.
-        amplitude: Amplitude of the oscillation of each joint [rad].
-
-    Returns:
-        Three frequencies [Hz].
+        columns: Indices of the joints that move, shape (3,).
+        frequencies_hz: Frequencies of these joints [Hz].
+        amplitude: Amplitude of each of them [rad].
     """
-    columns = wrist_columns(model, frame)
-    omega = 2.0 * np.pi * np.asarray(ratio)
-    angle = omega * np.linspace(0.0, PHASE_PERIOD, 400, endpoint=False)[:, None]
-    q = np.tile(np.asarray(posture, dtype=float), (len(angle), 1))
-    v = np.zeros_like(q)
-    q[:, columns] += amplitude * np.sin(angle)
-    v[:, columns] = amplitude * omega * np.cos(angle)
-    speed = np.linalg.norm(model.frame_motion(frame, q, v, np.zeros_like(q)).omega, axis=1).mean()
-    scale = mean_angular_speed / float(speed)
-    return (scale * ratio[0], scale * ratio[1], scale * ratio[2])
+
+    posture: Array
+    columns: NDArray[np.intp]
+    frequencies_hz: tuple[float, float, float]
+    amplitude: float = AMPLITUDE
+
+    @classmethod
+    def of_speed(
+        cls,
+        model: RobotModel,
+        frame: str,
+        posture: ArrayLike,
+        mean_angular_speed: float,
+        *,
+        ratio: tuple[float, float, float] = FREQUENCY_RATIO,
+        amplitude: float = AMPLITUDE,
+    ) -> WristSwing:
+        """Return the oscillation with a given mean angular speed of the last link.
+
+        The mean is over the whole period of the three sines.
+
+        Args:
+            model: Robot model.
+            frame: Frame whose link carries the payload.
+            posture: Centre of the oscillation, shape (n,) [rad].
+            mean_angular_speed: Mean angular speed of the last link [rad/s].
+            ratio: Ratio of the three frequencies.
+            amplitude: Amplitude of the oscillation of each joint [rad].
+        """
+        centre = np.asarray(posture, dtype=float)
+        unscaled = cls(centre, wrist_columns(model, frame), ratio, amplitude)
+        q, v, a = unscaled.at(np.linspace(0.0, PHASE_PERIOD, 400, endpoint=False))
+        speed = np.linalg.norm(model.frame_motion(frame, q, v, a).omega, axis=1).mean()
+        scale = mean_angular_speed / float(speed)
+        return replace(
+            unscaled, frequencies_hz=(scale * ratio[0], scale * ratio[1], scale * ratio[2])
+        )
+
+    def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return q, v and a at one time () or several (K,) [s], shape (n,) or (K, n) each."""
+        omega = 2.0 * np.pi * np.array(self.frequencies_hz)
+        angle = omega * np.asarray(time, dtype=float)[..., None]
+        q = np.tile(self.posture, (*angle.shape[:-1], 1))
+        v, a = np.zeros_like(q), np.zeros_like(q)
+        q[..., self.columns] += self.amplitude * np.sin(angle)
+        v[..., self.columns] = self.amplitude * omega * np.cos(angle)
+        a[..., self.columns] = -self.amplitude * omega**2 * np.sin(angle)
+        return q, v, a

@@ -18,7 +18,7 @@ from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.payload.motion import (
     AMPLITUDE,
     FREQUENCY_RATIO,
-    frequencies_for_speed,
+    WristSwing,
     oscillation,
     wrist_columns,
 )
@@ -150,7 +150,7 @@ class PayloadMotion:
         """
         if self.mean_angular_speed is not None:
             return self.mean_angular_speed
-        omega = 2.0 * np.pi * np.array(self._frequencies(q, USUAL_SPEED))
+        omega = 2.0 * np.pi * np.array(self._swing(q, USUAL_SPEED).frequencies_hz)
         limits = self.checker.limits
         velocity = SHARE * limits.velocity[self.columns] / (self.amplitude * omega)
         acceleration = SHARE * limits.acceleration[self.columns] / (self.amplitude * omega**2)
@@ -158,12 +158,12 @@ class PayloadMotion:
 
     def frequencies(self, q: Array) -> tuple[float, float, float]:
         """Return the frequencies of the wrist joints for the mean angular speed [Hz]."""
-        return self._frequencies(q, self.speed(q))
+        return self._swing(q, self.speed(q)).frequencies_hz
 
-    def _frequencies(self, q: Array, speed: float) -> tuple[float, float, float]:
+    def _swing(self, q: Array, speed: float) -> WristSwing:
         model, frame = self.checker.model, self.checker.limits.tcp_frame
         a, b, c = self.ratio
-        return frequencies_for_speed(
+        return WristSwing.of_speed(
             model, frame, q, speed, ratio=(a, b, c), amplitude=self.amplitude
         )
 
