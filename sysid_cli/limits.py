@@ -43,7 +43,7 @@ def init(
         force: Overwrite an existing file.
     """
 
-    from sysid_core.planning import MotionLimits, limits_text
+    from sysid_core.planning import LimitsFile, MotionLimits
     from sysid_core.robot import allowed_contacts, load_robot
 
     model = load_robot(robot)
@@ -53,7 +53,7 @@ def init(
     )
     if srdf:
         sources = (*sources, f"{len(pairs)} pairs of links are permitted to touch: {srdf.name}.")
-    text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
+    text = LimitsFile.text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
     write_new(out, text, force)
     for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):
         console.print(line, highlight=False, soft_wrap=True)

@@ -61,11 +61,11 @@ class MotionSettings:
         Raises:
             ModelError: Some joints are neither part of the motion nor locked.
         """
-        from sysid_core.planning import driven_robot, read_motion
+        from sysid_core.planning import LimitsFile, read_motion
         from sysid_core.robot import load_robot, lock_options
 
         model = load_robot(self.robot)
-        model = driven_robot(
+        model = LimitsFile.driven_robot(
             model, self.limits, lock=self.lock, gravity=self.gravity, mount=self.mount
         )
         motion = read_motion(self.file, model)
@@ -79,9 +79,9 @@ class MotionSettings:
         return model, self._limits_of(model, motion), motion
 
     def _limits_of(self, model: RobotModel, motion: Trajectory) -> MotionLimits:
-        from sysid_core.planning import MotionLimits, read_limits
+        from sysid_core.planning import LimitsFile, MotionLimits
 
-        given = [read_limits(self.limits, model)] if self.limits else []
+        given = [LimitsFile.read(self.limits, model)] if self.limits else []
         own = MotionLimits.from_dict(motion.limits) if motion.limits else None
         if own is not None and own.joint_names == model.joint_names:
             given.append(own)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sysid_core.planning.foreign import read_motion
     from sysid_core.planning.geometry import HeldBox, RobotGeometry
     from sysid_core.planning.limits import MotionLimits
-    from sysid_core.planning.limits_file import driven_robot, limits_text, read_limits
+    from sysid_core.planning.limits_file import LimitsFile
     from sysid_core.planning.motion_check import MotionChecker, check_motion
     from sysid_core.planning.postures import plan_static_postures, plan_through
     from sysid_core.planning.tool_frame import joints_beside_arm
@@ -25,6 +25,7 @@ __getattr__ = names_of(__name__, __file__)
 __all__ = [
     "ArmPlan",
     "HeldBox",
+    "LimitsFile",
     "MotionCheck",
     "MotionChecker",
     "MotionLimits",
@@ -33,15 +34,12 @@ __all__ = [
     "Segment",
     "Trajectory",
     "check_motion",
-    "driven_robot",
     "joints_beside_arm",
-    "limits_text",
     "minimum_jerk",
     "plan_servo_motion",
     "plan_static_postures",
     "plan_through",
     "plan_transfer",
     "plan_validation_motion",
-    "read_limits",
     "read_motion",
 ]

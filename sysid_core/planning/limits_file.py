@@ -10,7 +10,7 @@ tcp: {frame: tool0, speed: 0.25}
 ground_height: 0.0
 ```
 
-`read_limits` also reads two other files that often contain the limits already: a bringup file (the
+`LimitsFile.read` also reads two other files that often contain the limits already: a bringup file (the
 section `trajectory_executor`), and the `joint_limits.yaml` of MoveIt.
 """
 
@@ -139,6 +139,112 @@ class LimitsFile(FileSchema):
             notes=tuple(notes),
         )
 
+    @staticmethod
+    def read(path: str | Path, model: RobotModel) -> MotionLimits:
+        """Read the limits file of a robot.
+
+        Args:
+            path: YAML file of `sysid limits init`, bringup file, or MoveIt's `joint_limits.yaml`.
+            model: Robot model, whose order of joints is used; its locked joints are omitted.
+
+        Raises:
+            ExcitationError: The file is missing or invalid, or belongs to another robot.
+        """
+        raw = _FILE.read_yaml(path)
+        keys = set(raw) if isinstance(raw, Mapping) else set()
+        content: LimitsFile | BringupFile | MoveItFile
+        if "trajectory_executor" in keys:
+            content = _FILE.validated(raw, BringupFile, path)
+            if own := content.trajectory_executor.limits_file:
+                return LimitsFile.read(Path(path).parent / own, model)
+        elif "joint_limits" in keys:
+            content = _FILE.validated(raw, MoveItFile, path)
+        else:
+            content = _FILE.validated(raw, LimitsFile, path)
+        try:
+            return content.motion_limits(model)
+        except (ExcitationError, ModelError) as err:
+            raise _FILE.refusal(path, err.message, err.remedy) from err
+
+    @staticmethod
+    def text(
+        limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
+    ) -> str:
+        """Return the text of a limits file for `LimitsFile.read`.
+
+        Args:
+            limits: Limits to be written.
+            robot: Name of the robot.
+            urdf_hash: Hash of the robot's description.
+            sources: Sources of the values, one sentence each.
+        """
+        data = limits.as_dict()
+
+        def number(x: float) -> float | None:
+            return float(x) if np.isfinite(x) else None
+
+        joints: dict[str, dict[str, Any]] = {
+            name: {
+                key: number(data[key][i])
+                for key in ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
+                if data[key] is not None
+            }
+            for i, name in enumerate(limits.joint_names)
+        }
+        box = data["workspace"]
+        content = {
+            "schema": SCHEMA,
+            "robot": robot,
+            "urdf_hash": urdf_hash,
+            "joints": joints,
+            "tcp": {"frame": limits.tcp_frame, "speed": limits.tcp_speed},
+            "ground_height": limits.ground_height,
+            "workspace": {"lower": box[0], "upper": box[1]} if box else None,
+            "planes": data["planes"],
+            "obstacles": data["obstacles"],
+            "self_collision": limits.self_collision,
+            "allowed_contacts": data["allowed_contacts"],
+            "held": data["held"],
+            "package_dirs": list(limits.package_dirs),
+            "sources": list(sources),
+        }
+        LimitsFile.model_validate(content)
+        head = "# Motion limits, SI units and radians; null: no limit. Read by planner and executor alike.\n"
+        return head + yaml_text(content, compact=True)
+
+    @staticmethod
+    def driven_robot(
+        model: RobotModel,
+        limits: Path | None,
+        *,
+        lock: Sequence[str] = (),
+        gravity: str = "",
+        mount: str = "",
+    ) -> RobotModel:
+        """Return the robot as it is driven: with `joints`, `lock` and `mount` of a bringup file.
+
+        Args:
+            model: Robot as in its description.
+            limits: File with the limits; joints and mounting are read if it is a bringup file.
+            lock: Further joints to lock, `JOINT` or `JOINT=POSITION` [rad or m].
+            gravity: Gravity X,Y,Z in the base frame [m/s^2]; it overrides the mounting in the file.
+            mount: ROLL,PITCH,YAW of the base in the world [rad]; it overrides that in the file.
+
+        Raises:
+            ExcitationError: The file is invalid, or belongs to another robot.
+            ModelError: A joint to lock does not exist.
+        """
+        raw = _FILE.read_yaml(limits) if limits else None
+        section = ExecutorSection()
+        if limits and isinstance(raw, Mapping) and "trajectory_executor" in raw:
+            section = _FILE.validated(raw, BringupFile, limits).trajectory_executor
+            try:
+                hold_joints(model, joints=section.joints, lock=section.lock)
+            except ModelError as err:
+                raise _FILE.refusal(limits, err.message, err.remedy) from err
+        model = hold_joints(model, joints=section.joints, lock=(*section.lock, *lock))
+        return model.mounted(gravity, mount or ("" if gravity else section.mount))
+
 
 class ExecutorSection(FileSchema):
     """Limits among the parameters of `trajectory_executor` in a bringup file."""
@@ -251,109 +357,3 @@ class MoveItFile(FileSchema):
             jerk=jerk if np.isfinite(jerk).any() else None,
         )
         return limits.replace(velocity=np.minimum(limits.velocity, values("velocity", np.inf)))
-
-
-def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
-    """Read the limits file of a robot.
-
-    Args:
-        path: YAML file of `sysid limits init`, bringup file, or MoveIt's `joint_limits.yaml`.
-        model: Robot model, whose order of joints is used; its locked joints are omitted.
-
-    Raises:
-        ExcitationError: The file is missing or invalid, or belongs to another robot.
-    """
-    raw = _FILE.read_yaml(path)
-    keys = set(raw) if isinstance(raw, Mapping) else set()
-    content: LimitsFile | BringupFile | MoveItFile
-    if "trajectory_executor" in keys:
-        content = _FILE.validated(raw, BringupFile, path)
-        if own := content.trajectory_executor.limits_file:
-            return read_limits(Path(path).parent / own, model)
-    elif "joint_limits" in keys:
-        content = _FILE.validated(raw, MoveItFile, path)
-    else:
-        content = _FILE.validated(raw, LimitsFile, path)
-    try:
-        return content.motion_limits(model)
-    except (ExcitationError, ModelError) as err:
-        raise _FILE.refusal(path, err.message, err.remedy) from err
-
-
-def driven_robot(
-    model: RobotModel,
-    limits: Path | None,
-    *,
-    lock: Sequence[str] = (),
-    gravity: str = "",
-    mount: str = "",
-) -> RobotModel:
-    """Return the robot as it is driven: with `joints`, `lock` and `mount` of a bringup file.
-
-    Args:
-        model: Robot as in its description.
-        limits: File with the limits; joints and mounting are read if it is a bringup file.
-        lock: Further joints to lock, `JOINT` or `JOINT=POSITION` [rad or m].
-        gravity: Gravity X,Y,Z in the base frame [m/s^2]; it overrides the mounting in the file.
-        mount: ROLL,PITCH,YAW of the base in the world [rad]; it overrides that in the file.
-
-    Raises:
-        ExcitationError: The file is invalid, or belongs to another robot.
-        ModelError: A joint to lock does not exist.
-    """
-    raw = _FILE.read_yaml(limits) if limits else None
-    section = ExecutorSection()
-    if limits and isinstance(raw, Mapping) and "trajectory_executor" in raw:
-        section = _FILE.validated(raw, BringupFile, limits).trajectory_executor
-        try:
-            hold_joints(model, joints=section.joints, lock=section.lock)
-        except ModelError as err:
-            raise _FILE.refusal(limits, err.message, err.remedy) from err
-    model = hold_joints(model, joints=section.joints, lock=(*section.lock, *lock))
-    return model.mounted(gravity, mount or ("" if gravity else section.mount))
-
-
-def limits_text(
-    limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
-) -> str:
-    """Return the text of a limits file for `read_limits`.
-
-    Args:
-        limits: Limits to be written.
-        robot: Name of the robot.
-        urdf_hash: Hash of the robot's description.
-        sources: Sources of the values, one sentence each.
-    """
-    data = limits.as_dict()
-
-    def number(x: float) -> float | None:
-        return float(x) if np.isfinite(x) else None
-
-    joints: dict[str, dict[str, Any]] = {
-        name: {
-            key: number(data[key][i])
-            for key in ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
-            if data[key] is not None
-        }
-        for i, name in enumerate(limits.joint_names)
-    }
-    box = data["workspace"]
-    content = {
-        "schema": SCHEMA,
-        "robot": robot,
-        "urdf_hash": urdf_hash,
-        "joints": joints,
-        "tcp": {"frame": limits.tcp_frame, "speed": limits.tcp_speed},
-        "ground_height": limits.ground_height,
-        "workspace": {"lower": box[0], "upper": box[1]} if box else None,
-        "planes": data["planes"],
-        "obstacles": data["obstacles"],
-        "self_collision": limits.self_collision,
-        "allowed_contacts": data["allowed_contacts"],
-        "held": data["held"],
-        "package_dirs": list(limits.package_dirs),
-        "sources": list(sources),
-    }
-    LimitsFile.model_validate(content)
-    head = "# Motion limits, SI units and radians; null: no limit. Read by planner and executor alike.\n"
-    return head + yaml_text(content, compact=True)

@@ -17,9 +17,9 @@ from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.files import FileKind
 from sysid_core.planning import (
+    LimitsFile,
     MotionChecker,
     Trajectory,
-    driven_robot,
     plan_servo_motion,
     plan_static_postures,
     plan_through,
@@ -81,7 +81,7 @@ def plan(
         if isinstance(settings, LoopsPlanSettings)
         else load_robot(robot)
     )
-    model = driven_robot(
+    model = LimitsFile.driven_robot(
         model, common.limits, lock=common.lock, gravity=common.gravity, mount=common.mount
     )
     say = progress or (lambda share, text: None)

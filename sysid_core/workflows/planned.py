@@ -11,11 +11,11 @@ from sysid_core.errors import ExcitationError
 from sysid_core.files import write_json
 from sysid_core.planning import (
     HeldBox,
+    LimitsFile,
     MotionCheck,
     MotionChecker,
     MotionLimits,
     Trajectory,
-    read_limits,
 )
 from sysid_core.report import Figure, motion_report, save_and_list
 from sysid_core.robot import RobotModel
@@ -37,7 +37,7 @@ def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
     """
     held, workspace = _held_box(settings), _workspace_corners(settings)
     if settings.limits:
-        limits = read_limits(settings.limits, model)
+        limits = LimitsFile.read(settings.limits, model)
         return limits if held is None else limits.replace(held=held)
     return MotionLimits.from_model(
         model,

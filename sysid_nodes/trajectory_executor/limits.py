@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from sysid_core.execution import ExecutorSettings, MonitorLimits
-from sysid_core.planning import MotionLimits, read_limits
+from sysid_core.planning import LimitsFile, MotionLimits
 from sysid_core.robot import RobotModel
 from sysid_nodes.lifecycle import ParameterError
 from sysid_nodes.trajectory_executor.config import NO_GROUND, TrajectoryExecutorConfig
@@ -39,7 +39,7 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
         SysIdError: A limit is invalid; no limit is ignored silently.
     """
     if config.limits_file:
-        return read_limits(config.limits_file, model)
+        return LimitsFile.read(config.limits_file, model)
     return MotionLimits.from_model(model, tcp_frame=config.tcp_frame or None, **others)
 
 

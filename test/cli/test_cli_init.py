@@ -195,25 +195,25 @@ def test_placeholders_and_names_that_the_robot_lacks_are_missing_entries(tmp_pat
 
 
 def test_a_simulated_robot_is_the_given_arm_without_its_fingers(tmp_path: Path) -> None:
-    from sysid_core.planning import driven_robot, read_limits
+    from sysid_core.planning import LimitsFile
     from sysid_core.robot import load_robot
 
     said, file = bringup(tmp_path, "simulated", "panda")
     assert "missing" not in said
     written = yaml.safe_load(file.read_text())
     panda = load_robot("panda")
-    arm = driven_robot(panda, file, lock=["panda_finger_joint1=0.01"])
+    arm = LimitsFile.driven_robot(panda, file, lock=["panda_finger_joint1=0.01"])
     assert arm.joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
-    assert read_limits(file, arm).tcp_frame == written["estimator"]["sensor_frame"]
+    assert LimitsFile.read(file, arm).tcp_frame == written["estimator"]["sensor_frame"]
     (tmp_path / "mounted.yaml").write_text(
         "common: {mount: [0, 1.5708, 0]}\ntrajectory_executor: {}\n"
     )
-    assert driven_robot(panda, tmp_path / "mounted.yaml").gravity[0] == pytest.approx(
+    assert LimitsFile.driven_robot(panda, tmp_path / "mounted.yaml").gravity[0] == pytest.approx(
         9.81, abs=1e-3
     )
-    told = driven_robot(panda, tmp_path / "mounted.yaml", gravity="0,0,-9.81")
+    told = LimitsFile.driven_robot(panda, tmp_path / "mounted.yaml", gravity="0,0,-9.81")
     assert told.gravity == pytest.approx([0, 0, -9.81])
     with pytest.raises(
         ExcitationError, match=r"bringup.yaml.*'panda_joint1' fits no joint of 'ur5'"
     ):
-        driven_robot(load_robot("ur5"), file)
+        LimitsFile.driven_robot(load_robot("ur5"), file)

@@ -24,7 +24,7 @@ from mcap.writer import CompressionType, Writer
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.planning import MotionLimits, Trajectory, limits_text, read_limits
+from sysid_core.planning import LimitsFile, MotionLimits, Trajectory
 from sysid_core.robot import RobotModel, Rotor, reference_robots
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import load_shape
@@ -80,7 +80,7 @@ LOOPS = {
     "urdf": str(reference_robots()["own-leg"]),
 }
 ROTORS = {"rotors": [{"joint": "elbow_joint", "ratio": 100, "axis": [0, 0, 1]}]}
-LIMITS = yaml.safe_load(limits_text(MotionLimits.from_model(MODEL, tcp_frame="tool0")))
+LIMITS = yaml.safe_load(LimitsFile.text(MotionLimits.from_model(MODEL, tcp_frame="tool0")))
 
 
 def column_map_of(path: Path) -> None:
@@ -96,7 +96,7 @@ def estimate_of(path: Path) -> None:
 
 
 def limits_of(path: Path) -> None:
-    found = read_limits(path, MODEL)
+    found = LimitsFile.read(path, MODEL)
     assert np.all(found.velocity > 0.0) and np.isfinite(found.tcp_speed)
 
 

@@ -14,13 +14,12 @@ from typer.testing import CliRunner
 from sysid_cli.app import app
 from sysid_core.errors import ExcitationError, ModelError, SysIdError
 from sysid_core.planning import (
+    LimitsFile,
     MotionChecker,
     MotionLimits,
     Obstacle,
     Trajectory,
     check_motion,
-    limits_text,
-    read_limits,
 )
 from sysid_core.planning.cell import Plane
 from sysid_core.planning.transfer import straight_move
@@ -59,7 +58,7 @@ def test_pairs_of_links_that_an_srdf_allows_may_touch_and_no_others(tmp_path):
         app, ["limits", "init", "ur5", "--srdf", str(file), "--out", str(tmp_path / "l.yaml")]
     )
     assert cli.exit_code == 0 and "1 pairs" in cli.output
-    again = read_limits(tmp_path / "l.yaml", model)
+    again = LimitsFile.read(tmp_path / "l.yaml", model)
     assert again.allowed_contacts == pairs
     checker = MotionChecker(model, limits.replace(allowed_contacts=pairs))
     after = [checker.contacts(q) for q in postures]
@@ -96,12 +95,14 @@ def test_limits_survive_the_file(panda, tmp_path):
     )
     assert any("Franka" in source for source in sources)
     file = tmp_path / "limits.yaml"
-    file.write_text(limits_text(limits, robot="panda", urdf_hash=panda.urdf_hash, sources=sources))
-    back = read_limits(file, panda)
+    file.write_text(
+        LimitsFile.text(limits, robot="panda", urdf_hash=panda.urdf_hash, sources=sources)
+    )
+    back = LimitsFile.read(file, panda)
     kept = {k: v for k, v in limits.as_dict().items() if k != "notes"}
     assert {k: v for k, v in back.as_dict().items() if k != "notes"} == kept
     arm = panda.with_locked(FINGERS)
-    np.testing.assert_allclose(read_limits(file, arm).acceleration, limits.acceleration[:7])
+    np.testing.assert_allclose(LimitsFile.read(file, arm).acceleration, limits.acceleration[:7])
 
 
 @pytest.mark.parametrize(
@@ -118,9 +119,9 @@ def test_limits_survive_the_file(panda, tmp_path):
 def test_a_wrong_entry_is_named(panda, tmp_path, change, said):
     limits, _ = MotionLimits.initial(panda)
     file = tmp_path / "limits.yaml"
-    file.write_text(limits_text(limits).replace(*change, 1))
+    file.write_text(LimitsFile.text(limits).replace(*change, 1))
     with pytest.raises(ExcitationError, match=said):
-        read_limits(file, panda)
+        LimitsFile.read(file, panda)
 
 
 @pytest.mark.parametrize(("vendor", "robot"), [("ur", "ur5"), ("xarm", "xarm7")])
@@ -134,7 +135,7 @@ def test_a_bringup_file_gives_planner_and_executor_the_same_limits(vendor, robot
     limit_keys = ("tcp_frame", "tcp_speed", "acceleration", "ground_height")
     given = {key: section[key] for key in limit_keys if key in section and key in keys}
     executor = limits.motion_limits(config.TrajectoryExecutorConfig(**given), model)
-    assert read_limits(file, model).as_dict() == executor.as_dict()
+    assert LimitsFile.read(file, model).as_dict() == executor.as_dict()
     assert executor.ground_height == 0.0
 
 
@@ -147,19 +148,19 @@ def test_moveits_joint_limits_tighten_those_of_the_description(tmp_path):
         "wrist_2_joint": {"has_acceleration_limits": True, "max_acceleration": 2.0},
     }
     file.write_text(yaml.safe_dump({"joint_limits": entries}))
-    limits, usual = read_limits(file, model), MotionLimits.from_model(model)
+    limits, usual = LimitsFile.read(file, model), MotionLimits.from_model(model)
     assert limits.velocity[2] == 1.0 and limits.velocity[3] == usual.velocity[3]
     assert limits.acceleration[4] == 2.0 and limits.acceleration[0] == usual.acceleration[0]
     file.write_text(yaml.safe_dump({"joint_limits": {"another": {}}}))
     with pytest.raises(ExcitationError, match="another"):
-        read_limits(file, model)
+        LimitsFile.read(file, model)
 
 
 def test_the_command_writes_a_file_that_is_read_back(tmp_path):
     file = tmp_path / "limits.yaml"
     arguments = ["limits", "init", "ur5", "--out", str(file)]
     assert CliRunner().invoke(app, arguments).exit_code == 0
-    limits = read_limits(file, RobotModel.from_urdf("ur5"))
+    limits = LimitsFile.read(file, RobotModel.from_urdf("ur5"))
     assert limits.tcp_frame == "tool0" and limits.tcp_speed == 0.25
     with pytest.raises(SysIdError, match="exists already"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)

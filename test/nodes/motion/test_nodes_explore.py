@@ -17,7 +17,7 @@ from rclpy.action import ActionClient
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm
 
-from sysid_core.planning import MotionLimits, Trajectory, limits_text
+from sysid_core.planning import LimitsFile, MotionLimits, Trajectory
 from sysid_core.planning.design import Unknowns
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec, demo_graph
@@ -31,7 +31,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
     model = RobotModel.from_urdf("ur5")
     limits, _ = MotionLimits.initial(model, tcp_frame="tool0", tcp_speed=1.0)
     file = folder / "limits.yaml"
-    file.write_text(limits_text(limits), encoding="utf-8")
+    file.write_text(LimitsFile.text(limits), encoding="utf-8")
     specs = [
         spec
         for spec in demo_graph(
