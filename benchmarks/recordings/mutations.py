@@ -398,7 +398,13 @@ def named(verdict: Verdict, codes: tuple[str, ...], joints: str) -> str:
         general = any(r.code in ("no-model", "joint-chance") for r in verdict.failures)
         return "right" if general and "no-model" in codes else "open"
     first = sorted(causes, key=lambda r: r.severity.value != "failure")[0]
-    if not set(codes) & {first.code, *(first.data["causes"] if first.code == "one-of" else ())}:
+    if first.code == "one-of":
+        told = zip(first.data["causes"], first.data["joints"], strict=True)
+        hit = any(
+            c in codes and (not joints or {*j.split(", ")} <= {*joints.split()}) for c, j in told
+        )
+        return "right" if hit else "wrong"
+    if first.code not in codes:
         return "wrong"
     if "load-surplus" in codes or "load-lacking" in codes:
         return "right"

@@ -16,6 +16,7 @@ from scipy.optimize import nnls
 from sysid_core.diagnosis.evidence import tool_masses
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
+    CLOCKS,
     FACTORS,
     STEP,
     Fault,
@@ -35,7 +36,6 @@ from sysid_core.robot import Array
 
 _ANGLES = STEP * np.delete(np.arange(-5, 7), 5)  # all around, without zero
 _ANGLE_UNITS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
-_CLOCKS = (0.1, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0, 10.0)  # of time stamps
 _CHANGES = np.arange(1, 8) / 8.0  # shares of a recording after which a load may come or go
 # Units of torque, how many make a newton metre.
 _UNITS = {
@@ -77,7 +77,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     some: list[Hypothesis] = [*_signs(samples, names, used), *_orders(samples, names), *_units()]
     some += [h for j in used for h in conventions(samples, int(j))]
     some += [lag_fault(k) for k in range(len(LAGS))]
-    some += [clock_fault(factor) for factor in _CLOCKS]
+    some += [clock_fault(factor) for factor in CLOCKS]
     tools = tool_masses(samples.model)
     lightest = min(tools, key=abs)  # which friction's drift resembles
     some += [
@@ -130,19 +130,34 @@ def conventions(samples: Samples, joint: int) -> list[Hypothesis]:
     """Return the hypotheses that a joint has another zero or direction than in the URDF."""
     names = samples.model.joint_names
     reverse = sign_fault(names, (joint,), Fault.JOINT_SIGN)
-    return [reverse, *(zero_angle(names, joint, float(x)) for x in _ANGLES)]
+    zeros = (zero_angle(names, joint, float(x)) for x in _ANGLES)
+    n_used = np.count_nonzero(samples.used)
+    return [reverse, *(replace(h, share=_share_of_angle(h.amount) / n_used) for h in zeros)]
+
+
+def _share_of_angle(angle: float) -> float:
+    """Prior probability of a size of a wrong zero: conventions differ by quarter turns as often as
+    by all other angles together.
+    """
+    steps = np.round(_ANGLES / STEP)
+    quarters = (steps % 3 == 0).sum()
+    step = round(angle / STEP)
+    return float(0.5 / (quarters if step and step % 3 == 0 else len(steps) - quarters))
 
 
 def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:
     """Return the hypothesis that the robot is another one, in which the zeros or directions of
     several joints, and possibly all masses, differ from the description by these faults. Any number
-    of joints, all conventions and all factors of the masses are equally likely.
+    of joints, zeros and directions, and all factors of the masses are equally likely.
     """
     names, n = samples.model.joint_names, samples.q.shape[1]
     changes = [fault for fault in faults if fault.joint is not None]
     joints = sorted({fault.joint for fault in changes if fault.joint is not None})
     share = 1.0 / (n * comb(n, len(joints)))
-    share /= (len(_ANGLES) + 1) ** len(changes) * (len(FACTORS) + 1)
+    for change in changes:
+        is_angle = change.kind is Fault.ZERO_ANGLE
+        share *= 0.5 * (_share_of_angle(change.amount) if is_angle else 1.0)
+    share /= len(FACTORS) + 1
 
     def mend(s: Samples) -> Samples:
         for fault in faults:

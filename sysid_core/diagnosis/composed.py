@@ -16,7 +16,8 @@ from sysid_core.diagnosis.sift import Sift
 
 def composed_faults(sift: Sift, likeliest: Callable[..., Hypothesis]) -> Iterator[Hypothesis]:
     """Hypotheses of several faults: positions of several joints reversed, and other robots, whose
-    joints have other conventions, possibly with masses that all differ by one factor.
+    joints have other conventions, possibly with masses that all differ by one factor. One joint
+    with another convention does not make another robot.
     """
     samples = sift.samples
     joints = [int(j) for j in np.flatnonzero(samples.used)]
@@ -30,7 +31,8 @@ def composed_faults(sift: Sift, likeliest: Callable[..., Hypothesis]) -> Iterato
     for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
         first = likeliest(Fault.NONE, *kinds)
         if first.kind is not Fault.NONE:
-            yield from _composed(sift, [first], other, other_conventions)
+            robots = _composed(sift, [first], other, other_conventions)
+            yield from (robot for robot in robots if len(robot.joints) > 1)
 
 
 def _composed(

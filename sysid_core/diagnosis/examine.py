@@ -18,6 +18,7 @@ from sysid_core.diagnosis.explain import (
     USABLE,
     Explanation,
     alike,
+    either,
     explanations,
     is_decided,
     odds,
@@ -29,7 +30,7 @@ from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
 from sysid_core.reasons import Reason, Severity, Verdict
 from sysid_core.robot import Array, DriveTrain, RobotModel
-from sysid_core.signals import Recording
+from sysid_core.signals import Recording, require_sound_units
 
 _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
@@ -71,11 +72,10 @@ class Finding:
             )
         )
         if self.others and hypothesis.kind is not Fault.SILENT:
-            place = hypothesis.place
-            if hypothesis.kind is Fault.TOOL:
-                place = self.explanation.model.body_names[-1]
+            places = [_place(e) for e in same]
             causes, likely = [_code(e) for e in same], [e.probability for e in same]
-            shown |= {"joint": place, "causes": causes, "probabilities": likely}
+            shown |= {"causes": causes, "joints": places, "probabilities": likely}
+            shown["joint"] = " or ".join(dict.fromkeys(places))
             return say("one-of", odds=self.odds, **shown)
         return say(_code(self.explanation), odds=self.odds, **_data(self.explanation), **shown)
 
@@ -128,9 +128,8 @@ class Examination:
         unexplained; otherwise, they are not the cause, or not alone.
         """
         last = self.findings[-1].explanation if self.findings else self.ranked[0]
-        if last.hypothesis.kind is Fault.SILENT:
-            return True
-        return (last if last.hypothesis.kind is Fault.OTHER_ROBOT else self.ranked[0]).is_model
+        silent = last.hypothesis.kind is Fault.SILENT
+        return silent or last.is_model or self.ranked[0].is_model
 
     @property
     def verdict(self) -> Verdict:
@@ -202,14 +201,19 @@ def examine(
         count: Number of samples to examine.
 
     Raises:
-        SignalError: The recordings contain too little motion.
+        SignalError: The recordings contain too little motion, or positions are far outside their
+            limits and no cause was found.
     """
     samples = collect_samples(model, recordings, drives, count=count)
     found = examine_samples(samples, gains_known=gains_known)
     streams = Verdict()
     for recording in recordings:
         streams = streams + effort_faults(recording.joints.ordered(model.joint_names))
-    return replace(found, streams=streams)
+    found = replace(found, streams=streams)
+    if not found.verdict.failures:
+        for recording in recordings:
+            require_sound_units(recording.joints, model, recording.source)
+    return found
 
 
 def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examination:
@@ -233,6 +237,12 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         if not is_decided(ranked):
             findings, there, ranked = _two_faults(here, ranked, findings, gains_known)
             here, shares = there, shares if there is here else left_out(there)
+            if not findings and (pair := either(ranked)):
+                after = left_out(pair[0].mend(here))
+                findings, ranked = (
+                    [Finding(pair[0], odds(pair), shares, after, pair[1:])],
+                    _without(ranked),
+                )
             break
         seen, here = here, ranked[0].mend(here)
         before, shares = shares, left_out(here)
@@ -298,6 +308,13 @@ def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
     explain everything.
     """
     return tuple(replace(e, probability=1.0) for e in ranked if e.hypothesis.kind is Fault.NONE)
+
+
+def _place(explanation: Explanation) -> str:
+    """Name of the joint or link that an explanation concerns; `robot` if none in particular."""
+    if explanation.hypothesis.kind is Fault.TOOL:
+        return explanation.model.body_names[-1]
+    return ", ".join(explanation.hypothesis.joints) or "robot"
 
 
 def _code(explanation: Explanation) -> str:

@@ -36,6 +36,12 @@ _FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly
 _BEYOND = 2.0 / 35.0
 # What identification itself mends, or leaves a usable result although it is in doubt.
 USABLE = (Fault.NONE, Fault.LAG, Fault.TOOL, Fault.MASSES)
+_UNTOLD = (
+    Fault.NONE,
+    Fault.LAG,
+    Fault.MASSES,
+    Fault.SILENT,
+)  # of which neither is told beside another
 _Judged = tuple[float, Hypothesis, Evidence]  # log of the probability, up to a constant
 
 
@@ -213,11 +219,19 @@ def alike(ranked: Sequence[Explanation]) -> tuple[Explanation, ...]:
     variance unexplained.
     """
     best = ranked[0]
-    near = [e for e in ranked if e.probability > (1.0 - SURE) * best.probability]
     if best.hypothesis.kind is Fault.SILENT:
-        same = [e for e in near if not e.is_model]
-        return (best, *(e for e in same if e is not best))
+        return (best, *(e for e in ranked[1:] if not e.is_model))
+    near = [e for e in ranked if e.probability > (1.0 - SURE) * best.probability]
     return tuple(e for e in near if e.hypothesis.place == best.hypothesis.place)
+
+
+def either(ranked: Sequence[Explanation]) -> tuple[Explanation, ...]:
+    """Return the two most probable explanations if both are faults that leave little unexplained
+    and one of them is as certain as a cause that is named; otherwise, none.
+    """
+    pair = tuple(ranked[:2])
+    told = all(e.is_model and e.hypothesis.kind not in _UNTOLD for e in pair)
+    return pair if told and odds(pair) >= ODDS else ()
 
 
 def is_decided(ranked: Sequence[Explanation]) -> bool:

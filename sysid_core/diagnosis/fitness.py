@@ -22,7 +22,9 @@ LEAST_TRAVEL = (
 )
 
 
-def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True) -> None:
+def require_fit(
+    model: RobotModel, recording: Recording, *, efforts: bool = True, near: bool = True
+) -> None:
     """Raise an error if a recording cannot belong to this robot or contains no information.
 
     All commands and live estimates use this check.
@@ -31,13 +33,15 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
         model: Robot model.
         recording: Joint states, which may include other joints than the robot's.
         efforts: True if efforts are required.
+        near: True to require positions near their limits; False before `examine`, which may find
+            what is wrong with them.
 
     Raises:
         ModelError: A joint is missing.
         SignalError: The units are implausible, or the efforts are missing.
     """
     require_joints(model, recording.joints.names, recording.source)
-    require_sound_units(recording.joints, model, recording.source)
+    require_sound_units(recording.joints, model, recording.source, near=near)
     effort = recording.joints.effort
     if effort is not None and np.any(np.abs(effort) > _MOST_EFFORT):
         row = int(np.argmax(np.max(np.abs(effort), axis=1) > _MOST_EFFORT))

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from sysid_core.diagnosis.evidence import Evidence, Motion, evidence
 from sysid_core.diagnosis.hypotheses import (
+    CLOCKS,
     STEP,
     Fault,
     Hypothesis,
@@ -115,9 +116,12 @@ def refined(
 
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
     reach = STEP if angle else 0.7
+    low, high = middle - reach, middle + reach
+    if kind is Fault.CLOCK:  # slower still, inertia would vanish, which other faults explain
+        low, high = max(low, float(np.log(min(CLOCKS)))), min(high, float(np.log(max(CLOCKS))))
     best = minimize_scalar(
         lambda x: -log(mended(x)),
-        bounds=(middle - reach, middle + reach),
+        bounds=(low, high),
         method="bounded",
         options={"xatol": 5e-3 if angle else 0.03},
     )

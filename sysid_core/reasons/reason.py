@@ -207,11 +207,12 @@ class Verdict:
 
     @property
     def decisive(self) -> tuple[Reason, ...]:
-        """Reasons for the outcome: missing checks if it is not judged, failures and warnings;
-        without any of these, the checks that passed and those that were not made.
+        """Reasons for the outcome: failures and warnings, or without any, the checks that passed;
+        and the checks that were not made, first if the outcome is not judged.
         """
-        missing = self.not_judged if self.outcome is Outcome.NOT_JUDGED else ()
-        return (*missing, *self.notable) or (*self.held, *self.not_judged)
+        if self.outcome is Outcome.NOT_JUDGED:
+            return (*self.not_judged, *self.notable)
+        return (*(self.notable or self.held), *self.not_judged)
 
     @property
     def ok(self) -> bool:

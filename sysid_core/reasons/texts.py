@@ -218,10 +218,10 @@ TEXTS: Mapping[str, Text] = {
         "motions.md",
     ),
     "one-of": Text(
-        "Fault of one joint or tool",
-        "There is a fault at '{joint}', but the data do not show of which kind: {causes}, with the probabilities {probabilities:.2g}."
+        "One of several faults",
+        "There is a fault, but the data do not show which of these: {causes} (of {joints}, respectively), with the probabilities {probabilities:.2g}."
         + _EVIDENCE,
-        "Compare the declarations of '{joint}' with the robot (direction, zero, gain, or tool), and change the one that differs.",
+        "Compare the declarations of {joint} with the robot (direction, zero, gain, mounting or tool), and change the one that differs.",
         "Each of these faults has almost the same effect on the efforts of this motion.",
     ),
     "blocks-unpredicted": Text(

@@ -18,9 +18,9 @@ from sysid_core.signals.table_layout import TableLayout
 from sysid_core.signals.timing import (
     in_order,
     interpolate_at,
-    require_sound_units,
     standstill_share,
 )
+from sysid_core.signals.unit_checks import require_sound_units
 from sysid_core.signals.wrench_table import (
     TABLE_ENDINGS,
     WrenchColumns,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of stamps and samples: gaps, duplicates, disorder, resets, sorting and interpolation; steps, clipping,
-standstill, implausible units.
+"""Checks of stamps and samples: gaps, duplicates, disorder, resets, sorting and interpolation; steps,
+standstill, velocities that are no derivatives.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, JointStream, Stamps, WrenchStream
 
 Stream = TypeVar("Stream", JointStream, WrenchStream)
@@ -22,7 +21,6 @@ _MOVING = 0.01  # [rad/s or m/s]: standstill is slower
 _LEAST_MOTION = 0.05  # [rad or m] of a joint, to judge its velocity by
 _CLEAR_MOTION = 0.5  # [rad or m] that the velocities say; a sensor's offset at rest says less
 _DISPLACED_S = 0.2  # [s] over which displacements are compared, so that noise doesn't count
-_AGREEMENT = (0.9, 1.1)  # measured velocity over derivative of the position
 
 
 @dataclass(frozen=True)
@@ -246,59 +244,6 @@ def standstill_share(time: ArrayLike, q: ArrayLike) -> float:
         return 0.0
     speed = np.abs(x[later[used]] - x[used]) / span[used, None]
     return float(np.mean((speed < _MOVING).all(axis=1)))
-
-
-def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> None:
-    """Raise an error if positions are far outside the robot's limits, or velocities are not their
-    derivative.
-
-    Args:
-        stream: Joint states, with all of the robot's joints.
-        model: Robot model, whose position limits are used if it has any.
-        source: Name of the data for error messages.
-
-    Raises:
-        SignalError: The unit of a joint is implausible; the error names the joint and the
-            recommended action.
-    """
-    stream = stream.ordered(model.joint_names)
-    lower, upper = model.position_limits
-    reach = np.maximum(upper - lower, 0.1)
-
-    def beyond(q: Array) -> Array:
-        """Distance of the positions beyond the limits, relative to the joint ranges, shape (n,)."""
-        out = np.max(np.maximum(lower - q, q - upper), axis=0, initial=-np.inf)
-        return np.asarray(out / np.where(np.isfinite(reach), reach, 1.0))
-
-    far = np.flatnonzero(beyond(stream.q) > 0.5)
-    if len(far):
-        j = far[np.argmax(beyond(stream.q)[far])]
-        # No zero or sign makes a motion fit that is larger than its joint's range, but limits can be
-        # wrong: in degrees, if all joints together exceed their ranges by more than a motion in degrees falls short.
-        share = float(np.prod(np.maximum(np.ptp(stream.q, axis=0) / reach, 1.0)))
-        degrees = share * np.radians(share) > 1.0 and np.all(beyond(np.radians(stream.q)) <= 0.5)
-        worst = stream.q[np.argmax(np.maximum(lower - stream.q, stream.q - upper)[:, j]), j]
-        raise SignalError(
-            f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the"
-            f" URDF's limits of {lower[j]:.4g} to {upper[j]:.4g} (rad or m)."
-            + (" In degrees, the positions of all joints are inside." if degrees else ""),
-            remedy="Declare degrees in the column map (`unit: deg`)."
-            if degrees
-            else "Check unit, zero, sign, order and number of the position columns, and that the URDF is"
-            " that of the recorded robot.",
-            joint=model.joint_names[j],
-        )
-    ratio = velocity_ratio(stream)
-    wrong = np.flatnonzero((ratio < _AGREEMENT[0]) | (ratio > _AGREEMENT[1]))
-    if len(wrong):
-        j = wrong[0]
-        raise SignalError(
-            f"The velocity of joint '{model.joint_names[j]}' in '{source}' is {ratio[j]:.3g} times"
-            " the derivative of its position.",
-            remedy="Check units and order of the columns of time, position and velocity; without"
-            " `velocity` in the column map, it is derived from the positions.",
-            joint=model.joint_names[j],
-        )
 
 
 def velocity_ratio(stream: JointStream) -> Array:

@@ -206,6 +206,20 @@ def _kind(text: str) -> EffortKind:
         ) from err
 
 
+def _examined(
+    model: RobotModel,
+    drives: DriveTrain,
+    runs: Sequence[Recording],
+    others: Sequence[Recording],
+    gains_known: bool = True,
+) -> Examination:
+    """Examination of the fitted recordings; without failures, the others must be near the limits."""
+    found = examine(model, runs, drives, gains_known=gains_known)
+    for run in others:
+        require_fit(model, run, near=not found.verdict.failures)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class ArmData:
     """Input data of an identification, of an open or closed chain.
@@ -267,13 +281,13 @@ class ArmData:
         """
         terms = FrictionTerm.listed("usual" if settings.friction == "auto" else settings.friction)
         for run in (*runs, *others):
-            require_fit(model, run)
+            require_fit(model, run, near=False)
         progress(Step.FAULTS)
         return cls(
             model,
             tuple(runs),
             FrictionModel(drives, terms),
-            examine(model, runs, drives),
+            _examined(model, drives, runs, others),
             others=tuple(others),
             plan=plan,
         )
@@ -312,7 +326,7 @@ class ArmData:
         runs, loaded = read(settings.recordings), read(settings.load.loaded)
         others = read(settings.validate)
         for run in (*runs, *loaded, *others):
-            require_fit(model, run)
+            require_fit(model, run, near=False)
         gains_known = load is None
         drives = drives_of(model, columns, gains=gains_known)
         found = None
@@ -326,7 +340,7 @@ class ArmData:
             model,
             runs,
             FrictionModel(drives, terms),
-            examine(model, runs, drives, gains_known=gains_known),
+            _examined(model, drives, runs, (*loaded, *others), gains_known),
             loaded=loaded,
             others=others,
             load=load,

@@ -330,6 +330,23 @@ def test_positions_beyond_their_limits_speak_against_the_declared_zeros(model, r
     assert declared(q, 0.5) < 0.1 * inside
 
 
+def test_the_cause_of_positions_far_outside_their_limits_is_named(model, run):
+    limits = model.pin_model.copy()
+    limits.upperPositionLimit = 1.1 * np.max(np.abs(run.joints.q), axis=0)
+    limits.lowerPositionLimit = -limits.upperPositionLimit
+    narrow = replace(model, pin_model=limits)
+    require_fit(narrow, run)
+    there = changed(run, q=run.joints.q + np.eye(4)[1] * np.radians(180.0))
+    with pytest.raises(SignalError, match="far outside"):
+        require_fit(narrow, there)
+    drives = DriveTrain.direct(model.joint_names)
+    (found,) = examine(narrow, [there], drives, count=100).verdict.failures
+    assert (found.code, found.data["joint"]) == ("zero-angle", model.joint_names[1])
+    turning = changed(run, q=run.joints.q + np.eye(4)[0] * np.radians(270.0))
+    with pytest.raises(SignalError, match="far outside"):  # no effect on the efforts
+        examine(narrow, [turning], drives, count=100)
+
+
 @pytest.mark.parametrize("joint", [0, 2])
 def test_a_joint_without_efforts_is_left_out_of_all_comparisons(model, run, joint):
     efforts = negated(run.joints.effort, 1) * (np.arange(4) != joint)

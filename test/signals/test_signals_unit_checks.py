@@ -73,3 +73,42 @@ def test_a_joint_at_rest_has_no_ratio():
     resting = JointStream(still.names, still.stamps_ns, 0.0 * still.q, still.v)
     assert np.all(np.isnan(velocity_ratio(resting)))
     assert np.all(np.isnan(velocity_ratio(JointStream(still.names, still.stamps_ns, still.q))))
+
+
+def test_positions_beyond_the_limits_may_wait_for_their_cause():
+    robot = RobotModel.from_urdf(
+        URDF.replace('type="continuous"', 'type="revolute"').replace(
+            '<axis xyz="0 0 1"/>',
+            '<axis xyz="0 0 1"/><limit lower="-9" upper="9" effort="5" velocity="9"/>',
+        )
+    )
+    right = stream(0.1, 0.1)
+    off = JointStream(right.names, right.stamps_ns, right.q + [7.0, 0.0], right.v)
+    with pytest.raises(SignalError, match="'turn' of 'run' goes to 7"):
+        require_sound_units(off, robot, "run")
+    require_sound_units(off, robot, "run", near=False)
+    with pytest.raises(SignalError, match="In degrees, the positions of all joints"):
+        require_sound_units(stream(9 / np.pi, 9 / np.pi), robot, "run", near=False)
+    with pytest.raises(SignalError, match=r"-9 to 9 \(rad or m\)"):  # larger than any range
+        require_sound_units(stream(0.5, 0.5), robot, "run", near=False)
+
+
+@pytest.mark.parametrize(
+    ("motion", "speed", "message"),
+    [
+        ([1, 1], [2, 2], "stamps advance 2 times too fast"),
+        ([1, 1], [-1, 1], "sign of either the position or the velocity is reversed: 'turn'"),
+        ([1, 1], [180 / np.pi, 180 / np.pi], "velocities are in degrees: 'turn', 'roll'"),
+        ([180 / np.pi, 1], [1, 1], "positions are in degrees: 'turn'"),
+        ([1, 1], [3, 1], "3 times the derivative of its position. Check units"),
+    ],
+)
+def test_velocities_that_are_no_derivatives_have_a_cause(motion, speed, message):
+    robot = RobotModel.from_urdf(URDF.replace("-3", "-999").replace('"3"', '"999"'))
+    right = stream()
+    wrong = JointStream(right.names, right.stamps_ns, right.q * motion, right.v * speed)
+    with pytest.raises(SignalError, match=message):
+        require_sound_units(wrong, robot, "run")
+    swapped = JointStream(right.names, right.stamps_ns, right.q, right.v[:, ::-1])
+    with pytest.raises(SignalError, match="columns of 'turn' and 'roll' are interchanged"):
+        require_sound_units(swapped, robot, "run")
