@@ -7,12 +7,14 @@ import numpy as np
 
 from sysid_core.diagnosis.fitness import LEAST_TRAVEL
 from sysid_core.reasons import Reason, Verdict
+from sysid_core.robot import Array
 from sysid_core.signals import JointStream
 
 FROZEN = "position-frozen"
 _SPIKE = 8.0  # times the span of 98 % of the samples
 _STUCK_SHARE = 0.02  # of the samples at one extreme value, exactly
 _SPOILT_SHARE = 0.05  # the same, too many for a fit
+_FAR = 10.0 * LEAST_TRAVEL  # [rad or m] in which the effort of a joint changes
 
 
 def effort_faults(stream: JointStream) -> Verdict:
@@ -29,10 +31,17 @@ def effort_faults(stream: JointStream) -> Verdict:
         effort, moved = stream.effort[:, j], float(np.ptp(stream.q[:, j])) > LEAST_TRAVEL
         low, middle, high = np.percentile(effort, [1.0, 50.0, 99.0])
         span = max(float(high - low), 1e-300)
-        if np.ptp(effort) == 0.0:
-            if moved:  # zeros are also what drivers send for joints without measurement
-                say = Reason.failure if effort[0] != 0.0 else Reason.warning
-                found.append(say("effort-dead", joint=name, value=effort[0]))
+        same = _longest_constant(effort)
+        share = (same.stop - same.start) / len(effort)
+        travel = float(np.ptp(stream.q[same, j]))
+        if share == 1.0 and not moved:
+            continue
+        if share == 1.0 or (
+            share > _SPOILT_SHARE and travel > _FAR and low < effort[same][0] < high
+        ):
+            # Zeros are also what drivers send for joints without measurement.
+            say = Reason.failure if effort[same][0] != 0.0 or share < 1.0 else Reason.warning
+            found.append(say("effort-dead", joint=name, value=effort[same][0], share=share))
             continue
         if np.ptp(stream.q[:, j]) == 0.0 and np.any(np.ptp(stream.q, axis=0) > LEAST_TRAVEL):
             found.append(Reason.failure(FROZEN, joint=name, value=stream.q[0, j]))
@@ -63,3 +72,11 @@ def effort_faults(stream: JointStream) -> Verdict:
                     say("effort-saturated", joint=name, value=extreme, share=float(np.mean(at)))
                 )
     return Verdict(tuple(found))
+
+
+def _longest_constant(values: Array) -> slice:
+    """Longest stretch of exactly equal values."""
+    ends = np.flatnonzero(np.diff(values)) + 1
+    starts, stops = np.append(0, ends), np.append(ends, len(values))
+    longest = int(np.argmax(stops - starts))
+    return slice(int(starts[longest]), int(stops[longest]))

@@ -297,7 +297,7 @@ TEXTS: Mapping[str, Text] = {
     # Single streams.
     "effort-dead": Text(
         "Dead channel",
-        "The effort of '{joint}' is constant at {value:.4g} while the joint moves: the channel is dead.",
+        "The effort of '{joint}' is exactly {value:.4g} in {share:.0f%} of the samples, one after another, while the joint moves: the channel is dead or frozen.",
         "Repair the channel and record again, or exclude the channel.",
         "The effort of a moving joint varies; a constant value is not a measurement of it.",
         "recordings.md",

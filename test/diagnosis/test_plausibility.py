@@ -379,6 +379,10 @@ def test_spikes_saturation_dead_and_frozen_channels_are_seen_without_a_model(mod
     assert saturated.code == "effort-saturated" and saturated.data["value"] == -4.0
     assert dead.code == "effort-dead" and dead.data["value"] == 1.0
     assert not effort_faults(s).reasons
+    held = np.array(s.effort)
+    held[1000:, 3] = held[1000, 3]  # from the middle on
+    (dead,) = effort_faults(replace(s, effort=held)).failures
+    assert dead.code == "effort-dead" and dead.data["share"] == pytest.approx(0.5, abs=1e-3)
     still = np.array(s.q)
     still[:, 3] = still[0, 3]
     (frozen,) = effort_faults(replace(s, q=still)).failures
