@@ -102,7 +102,10 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     axes = ", ".join(f"{1e3 * x:.2f} ± {1e3 * s:.2f}" for x, s in zip(com, com_sd, strict=True))
-    lines = [f"Load on the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd)."]
+    lines = [
+        f"Load on the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd of the"
+        " scatter; errors of the sensor gains, usually 2 to 5 %, are not included)."
+    ]
     if np.isfinite(calibration.misalignment):
         lines.append(
             f"The axes agree with the model within {np.rad2deg(calibration.misalignment):.1f}"
@@ -111,7 +114,8 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
     delay, delay_sd = calibration.delay
     if np.isfinite(delay_sd):
         lines.append(
-            f"The wrench is delayed by {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms relative to the joint positions."
+            f"The wrench {'lags behind' if delay >= 0.0 else 'leads'} the joint positions by"
+            f" {abs(delay) * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms."
         )
     if calibration.matrix[0, 0] < 0:
         lines.append(

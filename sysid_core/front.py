@@ -11,9 +11,11 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import ModelError, SignalError, SysIdError
+from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Estimator
 from sysid_core.estimation.arm_fit import FitSettings
+from sysid_core.estimation.fit import OwnMethod, Regression
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
     judge_weighing,
@@ -134,6 +136,7 @@ def identify(
     validation: Source | Sequence[Source] = (),
     columns: ColumnMap | str | Path | None = None,
     drives: DriveTrain | None = None,
+    method: str | Estimator | Callable[[Regression], ArrayLike] = "auto",
     **settings: Any,
 ) -> IdentifiedArm:
     r"""Identify inertial, friction and drive parameters from recorded motion; the result contains a
@@ -150,8 +153,10 @@ def identify(
         columns: Column map of the tables, or its file.
         drives: Drive gains and couplings; default: those of the column map, or, without a map,
             efforts that are torques.
-        settings: Fields of `FitSettings`, such as `method="ols"`, `friction="usual"`,
-            `delay="auto"`.
+        method: Name of an estimator (a field of `FitSettings`), an estimator such as
+            `ConsistentLeastSquares`, or a function that takes a `Regression` and returns all p
+            parameters, shape (p,); see `OwnMethod`.
+        settings: Other fields of `FitSettings`, such as `friction="usual"`, `delay="auto"`.
 
     Returns:
         The result: `estimate` with values of shape (p,), covariance (p, p) and verdicts; `verdict`;
@@ -179,7 +184,17 @@ def identify(
     """
     model = fixed_base(robot) if isinstance(robot, str) else _robot(robot)
     known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
-    fit = FitSettings(**settings)
+    own = None
+    if not isinstance(method, str):
+        own = method if isinstance(method, Estimator) else OwnMethod(method)
+        if settings.get("fix"):
+            raise EstimationError(
+                "`fix` cannot be combined with an own method.",
+                remedy="Keep these parameters at `regression.prior` in the function, or name them in"
+                " `fixed` of the estimator.",
+            )
+    # Of the settings of the fit, an own estimator needs only those of the equations.
+    fit = FitSettings(method="ols" if own else str(method), **settings)
     data = ArmData.of(
         model,
         _recordings(recordings, known),
@@ -187,7 +202,7 @@ def identify(
         fit,
         others=_recordings(validation, known),
     )
-    return IdentifiedArm.of(data, fit)
+    return IdentifiedArm.of(data, fit, own=own)
 
 
 @_for_python

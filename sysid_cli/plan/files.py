@@ -120,21 +120,29 @@ def check(*, given: MotionSettings, out: Path | None = None) -> None:
 
 
 @command(plan, example="sysid plan show plan/trajectory.npz robot.urdf --out motion.html")
-def show(*, given: MotionSettings, out: Path = Path("motion.html")) -> None:
+def show(*, given: MotionSettings, loops: str = "", out: Path = Path("motion.html")) -> None:
     """Write an interactive page of a motion: joint motion, use of the limits, animated robot.
 
     Args:
+        loops: Loops file of a closed chain (YAML), or 'mimic' for the mimic joints of the URDF.
         out: Page to write (HTML).
     """
     from sysid_core.planning import MotionChecker
     from sysid_core.report import motion_report, save_and_list
+    from sysid_core.robot.loops import load_closed_chain, reference_loops
 
     require_folder(out.parent)
+    loops = loops or (given.robot if given.robot in reference_loops() else "")
     model, bounds, motion = given.load()
     checker = MotionChecker(model, bounds)
     facts = {"file": given.file.name, "duration": f"{motion.duration:.1f} s"}
     page = motion_report(
-        checker, motion, checker.check(motion), title=f"Motion of {model.name}", facts=facts
+        checker,
+        motion,
+        checker.check(motion),
+        title=f"Motion of {model.name}",
+        facts=facts,
+        chain=load_closed_chain(loops, model.urdf_xml) if loops else None,
     )
     save_and_list(page, out)
     console.print(f"{out}", highlight=False, markup=False)

@@ -205,9 +205,10 @@ class Estimate:
         ]
 
     def save(self, path: str | Path) -> None:
-        """Write `estimate.yaml`. Each row of the covariance is one string, which is read 20 times
-        faster than a list.
+        """Write `estimate.yaml`, and create its folder. Each row of the covariance is one string,
+        which is read 20 times faster than a list.
         """
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         raw = {**self.to_dict(), "covariance": _rows_as_text(self.covariance)}
         if self.measured is not None:
             raw["measured_covariance"] = _rows_as_text(self.measured.covariance)

@@ -150,7 +150,7 @@ class LimitsFile(FileSchema):
         Raises:
             ExcitationError: The file is missing or invalid, or belongs to another robot.
         """
-        raw = _FILE.read_yaml(path)
+        raw = _sections(path)
         keys = set(raw) if isinstance(raw, Mapping) else set()
         content: LimitsFile | BringupFile | MoveItFile
         if "trajectory_executor" in keys:
@@ -234,7 +234,7 @@ class LimitsFile(FileSchema):
             ExcitationError: The file is invalid, or belongs to another robot.
             ModelError: A joint to lock does not exist.
         """
-        raw = _FILE.read_yaml(limits) if limits else None
+        raw = _sections(limits) if limits else None
         section = ExecutorSection()
         if limits and isinstance(raw, Mapping) and "trajectory_executor" in raw:
             section = _FILE.validated(raw, BringupFile, limits).trajectory_executor
@@ -244,6 +244,20 @@ class LimitsFile(FileSchema):
                 raise _FILE.refusal(limits, err.message, err.remedy) from err
         model = hold_joints(model, joints=section.joints, lock=(*section.lock, *lock))
         return model.mounted(gravity, mount or ("" if gravity else section.mount))
+
+
+def _sections(path: str | Path) -> Any:
+    """Content of a file; a ROS parameter file has the form of a bringup file."""
+    raw = _FILE.read_yaml(path)
+    if not isinstance(raw, Mapping):
+        return raw
+    sections = {key: x for key, x in raw.items() if isinstance(x, Mapping)}
+    ros = {key: x["ros__parameters"] for key, x in sections.items() if "ros__parameters" in x}
+    if not ros:
+        return raw
+    return {
+        ("common" if k in ("/**", "**") else str(k).rsplit("/", 1)[-1]): x for k, x in ros.items()
+    }
 
 
 class ExecutorSection(FileSchema):

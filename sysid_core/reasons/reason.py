@@ -39,7 +39,7 @@ class Reason:
     Examples:
         >>> reason = Reason.warning("efforts-late", ms=12.0, sd=0.5)
         >>> reason.text
-        'The efforts are delayed by 12.0 ± 0.5 ms relative to the positions.'
+        'The efforts lag by 12.0 ± 0.5 ms relative to the positions.'
         >>> Reason.from_dict(reason.to_dict()) == reason
         True
     """

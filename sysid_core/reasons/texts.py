@@ -51,6 +51,8 @@ class _Words(Formatter):
             return "unknown"
         if format_spec == "words":
             return MOTIONS[str(value)]
+        if format_spec == "lag" and isinstance(value, int | float):
+            return f"{'lag' if value >= 0.0 else 'lead'} by {abs(value):.1f}"
         if format_spec.endswith("%") and isinstance(value, int | float):
             spec = format_spec[:-1]
             return f"{format(100.0 * value, spec if spec[-1:].isalpha() else spec + 'f')} %"
@@ -439,6 +441,14 @@ TEXTS: Mapping[str, Text] = {
         "",
         "payload_identification.md",
     ),
+    "bias-estimated": Text(
+        "Estimated bias",
+        "The sensor was not tared. Its bias was estimated together with the load, from the rotation of the weight, and subtracted: ({force:.3g}) N,"
+        " ({torque:.3g}) N m.",
+        "For smaller standard deviations, tare the sensor before you grasp the object (`sysid tare`), and specify --calibration.",
+        "",
+        "payload_identification.md",
+    ),
     "payload-rank": Text(
         "Too little motion",
         "The motion excites {rank} of the 10 payload parameters.",
@@ -469,21 +479,21 @@ TEXTS: Mapping[str, Text] = {
     ),
     "efforts-late": Text(
         "Late efforts",
-        "The efforts are delayed by {ms:.1f} ± {sd:.1f} ms relative to the positions.",
+        "The efforts {ms:lag} ± {sd:.1f} ms relative to the positions.",
         "`sysid identify` corrects the delay (--delay auto, the default). If you can, correct the time stamps of the recording instead, which is more accurate.",
         "A delay biases inertia and friction. The torque error grows with speed.",
         "identify.md",
     ),
     "efforts-late-corrected": Text(
         "Late efforts",
-        "The efforts were delayed by {ms:.1f} ± {sd:.1f} ms relative to the positions. The fit corrected this delay.",
+        "The efforts {ms:lag} ± {sd:.1f} ms relative to the positions. The fit corrected this difference.",
         "Correct the time stamps if the delay is large, because the correction is approximate.",
         "A delay biases inertia and friction. The torque error grows with speed.",
         "identify.md",
     ),
     "joint-late": Text(
         "Late efforts of one joint",
-        "The efforts of '{joint}' are delayed by {ms:.1f} ± {sd:.1f} ms relative to those of the other joints.",
+        "The efforts of '{joint}' {ms:lag} ± {sd:.1f} ms relative to those of the other joints.",
         "Check whether this channel is filtered, averaged, or recorded from another topic. Record it like the efforts of the other joints.",
         "A delay of a single channel arises in the recording, not in the robot. It biases the friction and inertia of this joint.",
         "identify.md",

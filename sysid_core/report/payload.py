@@ -17,7 +17,7 @@ from sysid_core.estimation.payload import (
     PayloadSummary,
     PointMassDiscretization,
 )
-from sysid_core.reasons import Verdict
+from sysid_core.reasons import TEXTS, Verdict
 from sysid_core.report.charts import Figure, strong_correlations
 from sysid_core.report.html import Report, names_of, with_deviation
 from sysid_core.report.payload_charts import (
@@ -39,8 +39,13 @@ _UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
 _ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
-def payload_sentence(estimate: Estimate) -> str:
-    """Return a sentence with mass and centre of mass and their standard deviations."""
+def payload_sentence(estimate: Estimate, verdict: Verdict | None = None) -> str:
+    """Return a sentence with mass and centre of mass and their standard deviations, and with the
+    first cause if the verdict is a failure.
+    """
+    if verdict is not None and verdict.failures:
+        cause = TEXTS[verdict.failures[0].code].title
+        return f"Not usable ({cause[0].lower()}{cause[1:]}): {payload_sentence(estimate)}"
     if not estimate.values[0] > 0:
         return (
             f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
@@ -55,7 +60,10 @@ def payload_sentence(estimate: Estimate) -> str:
 def payload_steps(verdict: Verdict) -> list[str]:
     """Return the recommended actions after weighing: what the warnings ask for comes first."""
     if not verdict.ok:
-        return ["Do not send it to the controller: resolve the reasons above and weigh again."]
+        return [
+            *dict.fromkeys(reason.remedy for reason in verdict.failures if reason.remedy),
+            "Do not send this result to the controller. Weigh again.",
+        ]
     return [
         *dict.fromkeys(reason.remedy for reason in verdict.warnings if reason.remedy),
         "Send it to the controller: the line for each vendor is below (For your controller).",
@@ -152,8 +160,8 @@ def payload_report(
     report.heading("Wrench, measured against predicted")
     report.figure(
         wrench_chart(data, estimate.values[:10]),
-        "The bias from a tare and the tool are subtracted from the measured wrench. Without a tare, the"
-        " constant part of the difference is the bias that was estimated together with the load.",
+        "The bias and the tool are subtracted from the measured wrench. Without a tare, the bias is"
+        " estimated together with the load.",
     )
     report.heading("Errors of the fit", folded=True)
     for chart, caption in error_charts(data, estimate):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate, residual_statistics
-from sysid_core.estimation.arm import Identification
+from sysid_core.estimation.arm import Estimator, Identification
 from sysid_core.estimation.arm_fit import ArmFit, FitSettings, processing_of
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import SequentialIdentification, SequentialLeastSquares
@@ -166,7 +166,7 @@ class IdentifiedArm:
             self.verdict,
             prediction_sentence(self.held_out or self.training, held_out=bool(self.held_out)),
             asked=f"parameters of {self.data.model.name}, recordings: {len(self.data.runs)},"
-            f" method: {self.settings.method}",
+            f" method: {self.estimate.method}",
             next_steps=_next_steps(self),
         )
         save_and_list(report, folder / "report.html")
@@ -183,7 +183,6 @@ class IdentifiedArm:
         return tuple(files)
 
     def _write_values(self, folder: Path) -> tuple[str, ...]:
-        folder.mkdir(parents=True, exist_ok=True)
         self.identification.save(folder)
         return "estimate.yaml", "parameters.yaml"
 
@@ -246,6 +245,7 @@ class IdentifiedArm:
         *,
         inputs: Mapping[str, Any] | None = None,
         force: bool = False,
+        own: Estimator | None = None,
     ) -> IdentifiedArm:
         """Choose the settings, fit the parameters, predict the efforts, and judge the result.
 
@@ -255,12 +255,13 @@ class IdentifiedArm:
             progress: Function called with each step.
             inputs: Sources of the data; None: data in memory.
             force: True to write a URDF even if the result must not be used.
+            own: Estimator that replaces the one of `settings.method`; None: no replacement.
 
         Raises:
             SysIdError: The recordings do not determine the requested parameters.
         """
         require_unseen(data.others, data.fitted)
-        fit = _fitted(data, settings, progress)
+        fit = _fitted(data, settings, progress, own)
         training: tuple[Prediction, ...] = ()
         if isinstance(fit, ArmFit):
             progress(Step.PREDICTING)
@@ -304,7 +305,7 @@ def identify(settings: IdentifySettings, progress: Progress = silent) -> Identif
 
 
 def _fitted(
-    data: ArmData, settings: FitSettings, progress: Progress
+    data: ArmData, settings: FitSettings, progress: Progress, own: Estimator | None
 ) -> ArmFit | SequentialIdentification:
     """Fit the parameters; if this is impossible because the data contradict the description, raise
     the error of the fault that was found.
@@ -325,6 +326,7 @@ def _fitted(
             load=data.load,
             loaded=data.loaded,
             progress=progress,
+            own=own,
         )
     except SysIdError as err:
         faults = data.examination.verdict.failures
@@ -387,7 +389,7 @@ def _next_steps(found: IdentifiedArm) -> list[str]:
             "Record another motion, and repeat with --validate: the fitted data cannot validate"
             " the result."
         )
-    if found.settings.method in ("ols", "wls", "irls"):
+    if found.estimate.physically_consistent is None:  # base parameters only
         steps.append("For a model for simulation or control, repeat with --method lmi.")
     elif found.description is not None:
         steps.append("identified.urdf, in the same folder, contains these values.")

@@ -204,7 +204,7 @@ def weigh(
     estimate = others.get(settings.method, weighing.estimate)
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
-    verdict += Verdict((*weighing.doubts, *_other_order(recording, settings, weighing)))
+    verdict += Verdict((*weighing.reasons, *_other_order(recording, settings, weighing)))
     if run.units_assumed:
         verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
     carried = CarriedBody(model, weighing.sensor_frame, pi)
@@ -494,7 +494,7 @@ def _report(answer: WeighedRecording) -> Report:
     report = Report(title, f"{answer.recording.name}, {estimate.method}")
     report.judged(
         answer.verdict,
-        payload_sentence(estimate),
+        payload_sentence(estimate, answer.verdict),
         asked=f"payload of the robot, in the sensor frame ({estimate.method})",
         next_steps=payload_steps(answer.verdict),
     )

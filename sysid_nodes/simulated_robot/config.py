@@ -37,7 +37,7 @@ class SimulatedRobotConfig(CommonConfig):
     )
     link_error: float = parameter(
         0.1,
-        "Relative standard deviation of the URDF's link masses from the simulated ones.",
+        "Largest relative difference of the simulated links' inertial parameters from the URDF; uniformly distributed, one factor per link.",
         minimum=0.0,
         maximum=0.5,
     )

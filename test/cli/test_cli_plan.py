@@ -128,6 +128,9 @@ def test_motions_of_a_closed_chain_are_planned_checked_and_written(tmp_path):
         c for c in charts if c["layout"].get("panels", [{}])[0]["title"] == "torque / limit"
     )
     assert {t["name"] for t in efforts["data"] if t["panel"] == 0} == set(plan["actuated"])
+    run("show", tmp_path / "trajectory.npz", "own-leg", "--out", tmp_path / "again.html")
+    drives = "Torques of the drives with their nominal friction and the forces of the loops"
+    assert drives in (tmp_path / "again.html").read_text()
     with pytest.raises(ExcitationError, match="not safe"):
         run("loops", "own-leg", "--out", tmp_path, "--duration", 4, "--ground", 1)
 

@@ -139,6 +139,21 @@ def test_a_bringup_file_gives_planner_and_executor_the_same_limits(vendor, robot
     assert executor.ground_height == 0.0
 
 
+def test_a_ros_parameter_file_gives_the_same_limits(panda, tmp_path):
+    common, own = {"joints": list(panda.joint_names)}, {"tcp_speed": 0.11, "acceleration": 1.5}
+    found = []
+    for wrapped in (False, True):
+        raw = {"common": common, "trajectory_executor": own}
+        if wrapped:
+            named = {"/**": common, "/left/trajectory_executor": own}
+            raw = {key: {"ros__parameters": section} for key, section in named.items()}
+        path = tmp_path / f"{wrapped}.yaml"
+        path.write_text(yaml.safe_dump(raw))
+        found.append(LimitsFile.read(path, panda).as_dict())
+        assert LimitsFile.driven_robot(panda, path).joint_names == panda.joint_names
+    assert found[0] == found[1] and found[1]["tcp_speed"] == 0.11
+
+
 def test_moveits_joint_limits_tighten_those_of_the_description(tmp_path):
     model = RobotModel.from_urdf("ur5")
     file = tmp_path / "joint_limits.yaml"

@@ -108,6 +108,12 @@ def test_every_text_is_used() -> None:
 _SENTENCES = re.compile(r"(reasons?|sentences?|notes?|warnings?|failures?|remed(y|ies)|advice)$")
 
 
+@pytest.mark.parametrize(("ms", "said"), [(12.0, "lag by 12.0"), (-3.0, "lead by 3.0")])
+def test_no_delay_is_negative_in_words(ms: float, said: str) -> None:
+    for code in ("efforts-late", "efforts-late-corrected", "joint-late"):
+        assert said in Reason.warning(code, joint="elbow", ms=ms, sd=0.5).text
+
+
 def read_sentences(tree: ast.Module) -> Iterator[ast.AST]:
     """Calls and comparisons that look into a sentence."""
 

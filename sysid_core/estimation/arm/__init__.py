@@ -7,11 +7,13 @@ from sysid_core.estimation.arm.block_scores import (
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import Identification
 from sysid_core.estimation.arm.recordings import Processing
+from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.arm.torque_delay import ArmLags, JointDelay, TorqueDelay
 
 __all__ = [
     "ArmEquations",
     "ArmLags",
+    "Estimator",
     "Identification",
     "JointDelay",
     "PredictionSpread",

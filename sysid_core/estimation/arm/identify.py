@@ -141,8 +141,9 @@ class Identification:
         processing.
 
         Args:
-            folder: Existing folder.
+            folder: Folder, which is created if it does not exist.
         """
+        Path(folder).mkdir(parents=True, exist_ok=True)
         friction, drives = self.friction, self.friction.drives
         raw = {
             "schema": SCHEMA,

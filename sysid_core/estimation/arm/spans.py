@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,7 @@ def require_finite(stream: JointStream, source: str) -> None:
             )
 
 
+@runtime_checkable
 class Estimator(Protocol):
     """Interface of all estimators of robot parameters: configuration in the constructor, data in
     `fit`.

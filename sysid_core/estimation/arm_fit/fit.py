@@ -186,6 +186,7 @@ class ArmFit:
         load: KnownLoad | None = None,
         loaded: Sequence[Recording] = (),
         progress: Progress = silent,
+        own: Estimator | None = None,
     ) -> ArmFit:
         """Choose the settings that are not given, and identify the robot.
 
@@ -199,13 +200,14 @@ class ArmFit:
             load: Known load of the loaded recordings; None: no known load.
             loaded: Recordings with the load.
             progress: Function called with each step.
+            own: Estimator that replaces the one of `settings.method`; None: no replacement.
 
         Raises:
             EstimationError: The recordings do not determine the requested parameters.
         """
 
         def estimator(weight: float | None) -> Estimator:
-            return estimator_of(settings, weight or 1.0)
+            return own or estimator_of(settings, weight or 1.0)
 
         estimator(1.0)  # refuses settings that don't go together before the work begins
         if settings.has_prior and not np.any(model.pi[:, 0] > 0.0):

@@ -2,13 +2,16 @@
 """Numerical core of the fits: regressions, least squares, physical consistency, uncertainty."""
 
 from sysid_core.estimation.fit.least_squares import ConsistentLeastSquares, LeastSquares
+from sysid_core.estimation.fit.own_method import OwnMethod, nearest_consistent
 from sysid_core.estimation.fit.regression import Regression, friction_scale
 from sysid_core.estimation.fit.weighting import Weighting
 
 __all__ = [
     "ConsistentLeastSquares",
     "LeastSquares",
+    "OwnMethod",
     "Regression",
     "Weighting",
     "friction_scale",
+    "nearest_consistent",
 ]

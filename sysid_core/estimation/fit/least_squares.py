@@ -244,7 +244,7 @@ class ConsistentLeastSquares:
             alone,
         )
         seen = alone.widened(error.factors, error.between)
-        lifted, of_base = _lifted_covariance(base.regrouping, seen, s), seen.covariance
+        lifted, of_base = lifted_covariance(base.regrouping, seen, s), seen.covariance
         if np.any(declared[free]):
             G = R.T @ R @ base.regrouping
             scores = G.T @ seen.covariance @ G  # of the right side, with the model's error
@@ -254,7 +254,7 @@ class ConsistentLeastSquares:
         measured = replace(measured, covariance=of_base)
         covariance = np.zeros((len(free), len(free)))
         covariance[np.ix_(free, free)] = lifted
-        verdicts = _verdicts(regression, free, base, measured)
+        verdicts = verdicts_of_all(regression, free, base, measured)
         return replace(
             measured,
             method=self.name,
@@ -263,7 +263,7 @@ class ConsistentLeastSquares:
             units=regression.units,
             covariance=covariance,
             verdicts=verdicts,
-            consistent=_consistency(regression, values),
+            consistent=consistency_of(regression, values),
             combinations={},
             changes=weights.changes,
             notes=(*notes, *weights.notes, *error.notes, *measured.notes),
@@ -332,7 +332,7 @@ class ConsistentLeastSquares:
         )
 
 
-def _lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) -> Array:
+def lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) -> Array:
     r"""Covariance of all p parameters that agrees with the given covariance of the base parameters,
     shape (p, p).
 
@@ -360,13 +360,14 @@ def _shrunken_covariance(
     return ParameterUncertainty.from_data(normal, M + M_prior, np.diag(s**2)).covariance
 
 
-def _consistency(regression: Regression, values: Array) -> dict[str, bool]:
+def consistency_of(regression: Regression, values: Array) -> dict[str, bool]:
+    """Return whether each body is physically consistent, by name; from parameters (p,)."""
     bodies = values[: regression.n_inertial].reshape(-1, 10)
     found = is_physically_consistent(bodies)
     return {body: bool(ok) for body, ok in zip(regression.bodies, found, strict=True)}
 
 
-def _verdicts(
+def verdicts_of_all(
     regression: Regression, free: NDArray[np.bool_], base: BaseParameters, measured: Estimate
 ) -> tuple[ParameterVerdict, ...]:
     """Identifiability verdicts of the parameters: from the structure first, then from the standard

@@ -181,10 +181,11 @@ class ParameterUncertainty:
         open_ = V[:, ~shown] / sd[:, None]
         open_ = _OPEN * sd[:, None] * open_ / np.linalg.norm(open_, axis=0)
         covariance = inverse @ M @ inverse + open_ @ open_.T
-        return cls._of(covariance, prior)
+        return cls.of(covariance, prior)
 
     @classmethod
-    def _of(cls, covariance: Array, prior: Array) -> ParameterUncertainty:
+    def of(cls, covariance: Array, prior: Array) -> ParameterUncertainty:
+        """Return the uncertainty with a covariance and a natural covariance, each of shape (b, b)."""
         sd = np.sqrt(np.diag(prior))
         natural = prior / np.outer(sd, sd)
         ratios, U = scipy.linalg.eigh(covariance / np.outer(sd, sd), natural)
@@ -193,7 +194,7 @@ class ParameterUncertainty:
     def widened(self, factors: Array, added: Array) -> ParameterUncertainty:
         """Return a copy with scaled standard deviations and added variances, shapes (b,)."""
         wider = self.covariance * np.outer(factors, factors) + np.diag(added)
-        return self._of(wider, self.prior)
+        return self.of(wider, self.prior)
 
     @property
     def rank(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import PayloadData
+from sysid_core.estimation.payload import CompressedWrenches, PayloadData
 from sysid_core.estimation.payload_live.marks import marked_spans, on_one_clock
 from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.session import LoadChange, require_wrench
@@ -18,7 +18,7 @@ from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, SplineMotion
 from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 from sysid_core.reasons import Reason
-from sysid_core.robot import FrameMotion, PoseRobot, RobotModel
+from sysid_core.robot import Array, FrameMotion, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
@@ -152,12 +152,10 @@ def weigh_motion(
         data, belief, changes, running = _since_the_last_change(
             data, belief, run, OnlinePayload(shape, sensor=errors), motion_of, (model, frame)
         )
-    estimate = PayloadMAP(shape, sensor=errors).fit(data, belief)
-    if calibration is None:
-        notes.append(
-            "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
-        )
+    estimate, bias = PayloadMAP(shape, sensor=errors).fit(data, belief), None
     estimate, doubts = _doubted(estimate, convention)
+    if calibration is None:
+        estimate, data, bias = _without_bias(estimate, data)
     doubts += _misdescribed(convention, float(estimate.values[0]), still)
     return Weighing(
         estimate,
@@ -169,6 +167,7 @@ def weigh_motion(
         doubts=doubts,
         running=running,
         smoothed=_smoothed(belief, run, len(data)),
+        bias=bias,
     )
 
 
@@ -315,6 +314,14 @@ def _doubted(
         if rival.probability > UNLIKELY and text not in said:
             said.append(text)
     return widened, (Reason.failure("wrench-ambiguous", masses=", ".join(said)),)
+
+
+def _without_bias(estimate: Estimate, data: PayloadData) -> tuple[Estimate, PayloadData, Array]:
+    """Estimate and data of an untared sensor after subtraction of its bias, the mean residual."""
+    bias = np.mean(data.wrench - data.regressor @ estimate.values, axis=0)
+    data = replace(data, wrench=data.wrench - bias)
+    rms = CompressedWrenches.from_data(data).residual_rms(estimate.values)
+    return replace(estimate, residual_rms=rms), data, bias
 
 
 def _misdescribed(convention: WrenchConvention, mass: float, still: bool) -> tuple[Reason, ...]:

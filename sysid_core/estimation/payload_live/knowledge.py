@@ -20,6 +20,7 @@ from sysid_core.settings import Kind
 # Relative standard deviations below which a quantity counts as known.
 _MASS = 0.05  # an unchecked gain alone leaves 3.5 % (`SensorModel.gain`, shared by all axes)
 _COM = 0.02  # of the object's largest length
+_TILTED = 30.0  # [deg] about the second axis, as for a tare (`tare_static`)
 _INERTIA = 0.15  # of `m (a_j^2 + a_k^2) / 12`
 
 
@@ -101,9 +102,17 @@ class PayloadKnowledge:
             if data is None:
                 return "Hold the object free of contact and keep recording."
             most, least = np.rad2deg(tilts(data))
+            if least >= _TILTED:
+                return (
+                    f"The sensor was tilted enough ({most:.0f} and {least:.0f} degrees): the mass is limited by"
+                    " the accuracy of the sensor. Tare before grasping, or calibrate its gains with a"
+                    " known mass (`sysid tare --calibrate --expected-mass`)."
+                )
+            axis = "xyz"[int(np.argmin(np.ptp(data.gravity, axis=0)))]
             return (
                 "Tilt the sensor about two horizontal axes, to separate weight and bias: so far it"
-                f" turned by {most:.0f} and {least:.0f} degrees. A tare before grasping has the same effect."
+                f" turned by {most:.0f} and {least:.0f} degrees, and its {axis} axis changed its"
+                " inclination least. A tare before grasping has the same effect."
             )
         _, com, inertia = self.uncertainty
         if state is PayloadState.MASS_KNOWN:

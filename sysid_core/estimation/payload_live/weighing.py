@@ -27,8 +27,7 @@ class Weighing:
 
     Attributes:
         estimate: Estimate by `PayloadMAP`.
-        data: Data used for the estimate, after subtraction of the tool and bias found by the tare;
-            without a tare, the data still contain the bias.
+        data: Data used for the estimate, after subtraction of the tool and the bias.
         sensor_frame: Name of the sensor frame, to which the payload refers.
         calibration: Calibration of the sensor; None: not tared.
         changes: Changes of the load during the motion.
@@ -37,6 +36,7 @@ class Weighing:
             estimate itself.
         running: Result of the live estimator from the same samples; None without a tare.
         smoothed: Smoothed joint states that the estimate used; None for static postures.
+        bias: Bias that was estimated together with the load, shape (6,) [N, N m]; None: tared.
     """
 
     estimate: Estimate
@@ -48,6 +48,15 @@ class Weighing:
     doubts: tuple[Reason, ...] = ()
     running: Estimate | None = None
     smoothed: JointStream | None = None
+    bias: Array | None = None
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Doubts, and the bias of a sensor that was not tared."""
+        if self.bias is None:
+            return self.doubts
+        force, torque = self.bias[:3].tolist(), self.bias[3:].tolist()
+        return (*self.doubts, Reason.held("bias-estimated", force=force, torque=torque))
 
 
 def judge_weighing(

@@ -340,7 +340,8 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
         raise SignalError(
             f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias"
             f" and weight (the RMS tilt about a second axis is {np.rad2deg(tilt):.1f} degrees, and"
-            f" {np.rad2deg(_MIN_TILT):.0f} are needed).",
+            f" {np.rad2deg(_MIN_TILT):.0f} are needed; the inclination of the sensor's"
+            f" {'xyz'[int(np.argmin(np.ptp(directions, axis=0)))]} axis changed least).",
             remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
             " about two different axes; six (each axis up and down) are best.",
             tilt=float(tilt),
