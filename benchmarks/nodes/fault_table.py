@@ -51,7 +51,7 @@ def world_of(vendor: str, scaling: float = 1.0) -> tuple[Any, Any]:
 
     v = DRIVERS[vendor]
     model, home = stops.MODEL, stops.HOME + 0.02
-    world = stops.world(scaling)
+    world = stops.world(scaling, slider=bool(v.scaling_topic))
     if v.gains:
         model, home, world.executor = _of_panda(v.start)
     world.controller = JointTrajectoryController(

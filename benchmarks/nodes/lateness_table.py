@@ -6,9 +6,10 @@
 Computed in simulated time. "all": every goal is late by the given time; "random": by a random time
 up to it; "stop": only the goals after the cancel are late. "limit": the motion stops because of an
 exceeded limit, and a goal that brakes earlier replaces the current one; "limit, stop": only this
-goal is late, later than all before. "guard": the motion guard plays the whole path, and the request
-to stop is late by the given time (needs g++). The peak is the ratio of the robot's acceleration to
-the limit of 5 rad/s^2 and must not exceed 1.05.
+goal is late, later than all before. "moved": all goals are late, and instead of a cancel the slider
+moves from 100 to 60 % in 0.5 s. "guard": the motion guard plays the whole path, and the request to
+stop is late by the given time (needs g++). The peak is the ratio of the robot's acceleration to the
+limit of 5 rad/s^2 and must not exceed 1.05.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sysid_studies.table import print_head, print_row
 DRIVERS = {"ur": (1.0, 0.9, 0.8, 0.65, 0.5), "franka": (1.0,), "xarm": (1.0,)}  # and sliders
 LATE = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 LARGEST = 1.05
-KINDS = ("all", "random", "stop", "limit", "limit, stop")
+KINDS = ("all", "random", "stop", "limit", "limit, stop", "moved")
 
 
 def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) -> float:
@@ -43,8 +44,11 @@ def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) 
     world, model = world_of(vendor, slider)
     rng, done = np.random.default_rng(round(1000 * (late + phase))), []
 
-    def cancel(w: object, t: float, log: object) -> None:
-        if t > (stops.MIDDLE + phase) / slider and not done:
+    def happen(w: object, t: float, log: object) -> None:
+        if kind == "moved":
+            begin = stops.MIDDLE + late + 20.0 * phase  # anywhere in the motion
+            world.scaling = float(np.interp(t, [begin, begin + 0.5], [1.0, 0.6]))
+        elif t > (stops.MIDDLE + phase) / slider and not done:
             done.append(t)
             if "limit" in kind:
                 world.executor.cancel(Fault(FaultCode.FORCE, {"value": 900.0, "upper": 200.0}))
@@ -57,7 +61,7 @@ def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) 
             return late if done and late else on_time
         return on_time + (float(rng.uniform(0.0, late)) if kind == "random" else late)
 
-    log = run(model, world, cancel, latency=latency)
+    log = run(model, world, happen, latency=latency)
     return peak_of(world.robot, log.array("a"), log.array("v"))
 
 
@@ -113,7 +117,9 @@ def main(phases: int = 3) -> None:
     print_head("driver, slider", "goals that are late", *(f"{late} s" for late in LATE))
     for vendor, sliders in DRIVERS.items():
         for slider in sliders:
-            for kind in (*KINDS, *["guard"] * (guard is not None)):
+            can_slide = slider == 1.0 < len(sliders)
+            kinds = KINDS if can_slide else KINDS[:-1]
+            for kind in (*kinds, *["guard"] * (guard is not None)):
                 peak = partial(guard.peak if guard and kind == "guard" else cancelled, vendor)
                 peaks = [max(peak(slider, late, kind, float(p)) for p in instants) for late in LATE]
                 worst = max(worst, *peaks)

@@ -22,6 +22,7 @@ LEAD = 0.25  # before a motion begins on a controller that doesn't [s]
 IN_TIME = (
     0.7  # share of the horizon that a goal may be late; the rest is for stalls of the executor
 )
+LATE = 0.03  # that goals may be if a slider may be moved from 100 to 30 % in 0.5 s meanwhile [s]
 LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 
 
@@ -109,6 +110,7 @@ class RollingPlay(GoalPlay):
         self._goal: Outgoing | None = None  # what the controller plays
         self._covered = 0.0  # until here it is the motion, then a stop [s]
         self._sent_at: float | None = None
+        self._trip = 0.0  # of the last goal to the controller, so far [s]
         self._unsent: Outgoing | None = None  # a stop
         self._stopping = self._finished = False  # no goal follows; the last one was played
         self._hurries = False  # to brake before the end of its goal
@@ -172,6 +174,8 @@ class RollingPlay(GoalPlay):
             scaling = self._clock.rate
         self._hurries &= abs(now - self._now - dt) < 1e-6  # else the clock has jumped
         self._now, self._told = now, scaling is not None
+        if self.under_way and self._sent_at is not None:
+            self._trip = now - self._sent_at
         if scaling is not None or not self._stopping:
             self.scaling = 1.0 if scaling is None else scaling
         if self._sent_at is not None and not self._waits:
@@ -252,7 +256,8 @@ class RollingPlay(GoalPlay):
         due, self._fresh = not self._stopping and self._is_due(now), False
         if not due:
             return None
-        first, self._sent_at, self._finished = self._sent_at is None, now, False
+        first, self._sent_at, self._trip = self._sent_at is None, now, 0.0
+        self._finished = False
         self._clock.begin_goal()
         self._goal = self._first_goal(now) if first else self._next_goal(now)
         return self._goal
@@ -266,8 +271,8 @@ class RollingPlay(GoalPlay):
     def _comes_in_time(self, margin: float) -> bool:
         """True if a goal sent now would arrive while the previous goal is still moving as planned."""
         knows = not self._settings.clocked or (self._clock.spoken and self._clock.measured)
-        left = self._covered - self._u
-        return knows and self.scaling > STEADY and left > max(margin, self.lateness)
+        steady = self.scaling > STEADY and not (self._settings.slider and self._trip > LATE)
+        return knows and steady and self._covered - self._u > max(margin, self.lateness)
 
     def _is_due(self, now: float) -> bool:
         """True if a goal is to be sent now; if the robot's time is unknown, only at rest. If only

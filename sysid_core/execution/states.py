@@ -56,6 +56,7 @@ class ExecutorSettings:
             the command has a step.
         clocked: True if the controller reports its progress, so that no topic with speed scaling is
             needed.
+        slider: True if the robot has a speed slider, which may be moved while a goal is on its way.
         guarded: True if a motion guard receives the whole motion, and brakes along its path by
             itself.
     """
@@ -71,6 +72,7 @@ class ExecutorSettings:
     resend: float = 0.2
     stop_lead: float = 0.5
     clocked: bool = False
+    slider: bool = False
     guarded: bool = False
 
     def __post_init__(self) -> None:

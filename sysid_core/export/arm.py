@@ -16,8 +16,8 @@ from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.loaded_arm import CarriedBody
 from sysid_core.export.files import (
     Loss,
+    Written,
     largest_differences,
-    losses_of,
     reader_of,
     require_target,
     write_target,
@@ -169,18 +169,9 @@ class ArmResult:
             made, proofs = [], []
             for target in targets:
                 progress(Step.WRITING)
-                robot = projections(self.identification, self.fitted, target).robot
-                written = write_target(
-                    target,
-                    robot if self.carried is None else self.carried.on(robot),
-                    hidden,
-                    places=self.places,
-                    remarks=remarks_on(self.identification),
-                    stays=out,
-                )
-                one = self.judge(target, written.files[0])
-                stays = out / one.file.relative_to(hidden)
-                made.append(replace(one, file=stays, losses=written.losses))
+                written = self.write(target, hidden, out)
+                one = self.judge(target, written.files[0], written.losses)
+                made.append(replace(one, file=out / one.file.relative_to(hidden)))
                 files = [Proof.hashed(path, hidden) for path in written.files]
                 proofs.append(made[-1].stated() | {"files": files})
             carried = self.carried
@@ -191,15 +182,29 @@ class ArmResult:
             write_json(hidden / PROOF, Proof.of(model, folder, "parameters.yaml", proofs, **more))
         return tuple(made)
 
+    def write(self, target: Target, out: Path, stays: Path | None = None) -> Written:
+        """Write the identified robot with its payload in one format; see `write_target`."""
+        return write_target(
+            target,
+            self._carrying(projections(self.identification, self.fitted, target).robot),
+            out,
+            places=self.places,
+            remarks=remarks_on(self.identification),
+            stays=stays,
+        )
+
+    def _carrying(self, robot: Projection) -> Projection:
+        return robot if self.carried is None else self.carried.on(robot)
+
     def judge(
         self,
         target: Target,
         file: Path,
+        losses: tuple[Loss, ...],
         states: int = Proof.STATES,
         seed: int = Proof.SEED,
     ) -> ExportedTarget:
-        """Compare an exported file with the model: torques, errors, and properties that the file
-        lacks, except meshes.
+        """Compare an exported file with the model: torques and errors.
 
         The recordings contain no torques of the carried load; these are therefore subtracted from
         the predictions before the errors are computed.
@@ -207,12 +212,13 @@ class ArmResult:
         Args:
             target: Format of the file.
             file: File that other software loads.
+            losses: Properties of the model that the file lacks.
             states: Number of random states at which torques are compared.
             seed: Seed of the random states.
         """
         in_terms = projections(self.identification, self.fitted, target)
         robot = in_terms.robot
-        written = robot if self.carried is None else self.carried.on(robot)
+        written = self._carrying(robot)
         reader = reader_of(target, file, written)
         differences, torque = largest_differences(reader, written, states=states, seed=seed)
         runs, predictions, held_out = judging_runs(self.identification, self.fitted, self.others)
@@ -229,7 +235,6 @@ class ArmResult:
             held_out=held_out,
             projections=in_terms,
         )
-        losses = losses_of(written.model, target, None)
         return ExportedTarget(target, file, error, differences, target.tolerance(torque), losses)
 
 

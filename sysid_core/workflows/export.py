@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm import Identification
-from sysid_core.export import ArmResult, Carried, ExportedTarget, LossCode, Proof, Target
+from sysid_core.export import ArmResult, Carried, ExportedTarget, Proof, Target
 from sysid_core.files import Count, FileKind, FileSchema, Name, Number, hash_of, json_text
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import RobotModel
@@ -210,7 +211,9 @@ def _arm(
     arm = replace(load_result(folder, data), carried=carried)
 
     def judge(target: Target, file: Path, proof: _ProofFile) -> Mapping[str, object]:
-        return arm.judge(target, file, proof.states, proof.seed).stated()
+        with TemporaryDirectory() as again:
+            losses = arm.write(target, Path(again)).losses
+        return arm.judge(target, file, losses, proof.states, proof.seed).stated()
 
     return arm.identification.model, judge, arm.files
 
@@ -229,13 +232,13 @@ def _servos(folder: Path, data: Path | None) -> tuple[RobotModel, _Judge, _Files
 def _repeated(
     target: Target, stated: Mapping[str, Any], found: Mapping[str, Any]
 ) -> list[CertificateCheck]:
-    """Checks of the numbers of one file. The meshes that it lacks are not searched again."""
+    """Checks of the numbers and of the stated losses of one file."""
     room, errors = found["tolerance"], found["errors"]
     worst = max(found["largest_difference"].values())
     same = (
         is_same(stated.get("tolerance"), room, REPEATED, 0.0)
         and is_same(stated.get("largest_difference"), found["largest_difference"], 0.0, room)
-        and [one for one in stated.get("losses", []) if not _is_of_mesh(one)] == found["losses"]
+        and stated.get("losses") == found["losses"]
     )
     detail = f"{worst:.1e} N m at most, allowed {room:.0e}"
     detail += "" if same else "; the proof states another difference, tolerance or loss"
@@ -250,11 +253,6 @@ def _repeated(
         detail = "; ".join(pairs) + ("" if same else "; a stated number is not repeated")
         checks.append(CertificateCheck(f"{target.value}: errors", same, detail))
     return checks
-
-
-def _is_of_mesh(loss: object) -> bool:
-    codes = (LossCode.MESH_MISSING, LossCode.MESH_FORMAT)
-    return isinstance(loss, Mapping) and loss.get("code") in [code.value for code in codes]
 
 
 def _same(file: _File, base: Path, what: str) -> CertificateCheck:

@@ -11,6 +11,7 @@ from sysid_core.robot import RobotModel
 from sysid_nodes.lifecycle import ParameterError
 from sysid_nodes.trajectory_executor.config import NO_GROUND, TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.drive import CommandMode
+from sysid_nodes.trajectory_executor.inputs import NO_SCALING
 
 RESEND = 0.15  # share of the dead-man's time between two goals: they may be late by the rest
 
@@ -101,6 +102,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
         resend=RESEND * config.dead_man_s,
         stop_lead=config.stop_lead_s,
         clocked=config.command_mode is CommandMode.FOLLOW,
+        slider=config.speed_scaling_topic not in ("", NO_SCALING),
     )
 
 

@@ -109,6 +109,7 @@ def test_exports_and_their_proof(result, tmp_path):
     for edited in (
         {"tolerance": 1.0},
         {"losses": [{"code": "names", "names": ["a"]}]},
+        {"losses": [*row["losses"], {"code": "mesh_missing", "names": ["a.stl"]}]},
         {"largest_difference": row["largest_difference"] | {"j1": 1e-3}},
         {"errors": row["errors"] | {"joints": row["errors"]["joints"] | {"j2": joint}}},
         {"errors": row["errors"] | {"lost_terms": {}}},

@@ -43,6 +43,11 @@ class FollowingRobot:
         self.blocked = self.braking = False
         self._maps: dict[tuple[bool, float], np.ndarray] = {}
 
+    def weaken(self, bandwidth: float) -> None:
+        """Follow with another bandwidth from now on [rad/s]."""
+        self.w = bandwidth
+        self._maps.clear()
+
     def step(self, q_c: np.ndarray, dt: float) -> None:
         """Follow a command for a time step."""
         before, self._command = self._command, q_c

@@ -171,14 +171,16 @@ def test_a_goal_may_be_later_than_all_before_after_a_stall_of_the_executor(says:
     assert max(step for _, step in w.controller.steps) < 5e-5
 
 
-def test_a_slider_that_is_moved_during_a_motion_is_followed_without_a_step():
-    w = world()
+@pytest.mark.parametrize("by", [0.0, 0.05, 0.15, 0.3, 0.45])
+def test_a_slider_that_is_moved_during_a_motion_is_followed_without_a_step(by: float):
+    """If goals rolled on however late they come, the peak would be 1.2 to 30 times the limit."""
+    w = world(slider=True)
 
     def move(w: World, t: float, log: Log) -> None:
         times = [MIDDLE, MIDDLE + 0.5, MIDDLE + 3.0, MIDDLE + 3.5]  # the robot's own ramps
         w.scaling = float(np.interp(t, times, [1.0, 0.6, 0.6, 1.0]))
 
-    log = run(MODEL, w, move)
+    log = run(MODEL, w, move, latency=lambda k: by + on_time(k))
     assert log.message == "done" and peak(log) <= 1.0
     assert max(step for _, step in w.controller.steps) < 2e-5
 
@@ -273,17 +275,31 @@ def test_an_executor_that_is_killed_leaves_a_robot_that_stops_within_a_second(sc
     assert np.max(np.abs(log.v[-1])) < 1e-3
 
 
-def test_an_arm_that_is_held_up_is_not_pushed_towards_the_plan():
+@pytest.mark.parametrize("by", [0.0, 0.3])
+def test_an_arm_that_is_held_up_is_not_pushed_towards_the_plan(by: float):
     w = world()
 
     def block(w: World, t: float, log: Log) -> None:
         w.robot.blocked = t > MIDDLE
 
-    log = run(MODEL, w, block)
+    log = run(MODEL, w, block, latency=lambda k: on_time(k) + (by if w.robot.blocked else 0.0))
     assert "tracking error" in log.message
-    k = next(i for i, t in enumerate(log.t) if t > log.since(ExecutorState.ABORTING) + 0.03)
+    k = next(i for i, t in enumerate(log.t) if t > log.since(ExecutorState.ABORTING) + 0.03 + by)
     push = np.abs(log.array("command")[k:] - log.q[k])
     assert push.max() < 0.01  # it was 0.1 rad when the stop began
+
+
+@pytest.mark.parametrize("by", [0.0, 0.3, 0.5])
+def test_a_robot_that_falls_behind_stops_within_the_limits_however_late_the_goal_comes(by: float):
+    w, weak = world(), []
+
+    def weaken(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE:
+            weak.append(t)
+            w.robot.weaken(float(np.interp(t, [weak[0], weak[0] + 0.5], [66.0, 25.0])))
+
+    log = run(MODEL, w, weaken, latency=lambda k: on_time(k) + (by if weak else 0.0))
+    assert log.message.startswith("tracking error") and peak(log) <= 1.0
 
 
 def test_goals_replace_each_other_without_a_step_where_the_controller_starts_from_its_command():
