@@ -257,9 +257,9 @@ class Executor:
         if settings.guarded:
             self.play = GuardedPlay(motion, limits, settings)
         elif settings.horizon > 0.0:
-            known = 1.0 if self.play is None else self.play.scaling
+            known, late = (self.play.scaling, self.play.late) if self.play else (1.0, False)
             scaling = known if self.scaling is None else self.scaling
-            self.play = RollingPlay(motion, limits, settings, scaling, begin)
+            self.play = RollingPlay(motion, limits, settings, scaling, begin, late)
         else:
             self.play = StreamedPlay(motion, limits, settings)
         self.play.lateness = self.lateness

@@ -81,6 +81,11 @@ class Play(ABC):
         return False
 
     @property
+    def late(self) -> bool:
+        """True if the last goal was so late that a slider may be moved meanwhile."""
+        return False
+
+    @property
     def last_move(self) -> Array:
         """Difference between the last two commands, shape (n,), which the robot has not followed
         yet; zero if a controller interpolates the commands.

@@ -19,9 +19,7 @@ MOVING = 0.1  # [rad/s] of a joint that says where on its path a robot is
 PLACE_ERROR = 1e-4  # of a place on the path where quintics follow the slow start [rad]
 SPEAKS = 1.0  # within which a controller that says its time begins to [s]
 LEAD = 0.25  # before a motion begins on a controller that doesn't [s]
-IN_TIME = (
-    0.7  # share of the horizon that a goal may be late; the rest is for stalls of the executor
-)
+IN_TIME = 0.7  # share of the horizon that a goal may be late; the rest is for the executor's stalls
 LATE = 0.03  # that goals may be if a slider may be moved from 100 to 30 % in 0.5 s meanwhile [s]
 LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 
@@ -89,6 +87,7 @@ class RollingPlay(GoalPlay):
         settings: Settings for playing the path.
         scaling: Speed scaling of the robot, if known.
         begin: Path time at which the execution begins, at rest [s].
+        late: True if the last goal was so late that a slider may be moved meanwhile.
     """
 
     def __init__(
@@ -98,9 +97,10 @@ class RollingPlay(GoalPlay):
         settings: ExecutorSettings,
         scaling: float = 1.0,
         begin: float = 0.0,
+        late: bool = False,
     ) -> None:
         speed = settings.speed_scale
-        self._whole = scaling > STEADY  # else a piece, which comes to rest on its own
+        self._whole = scaling > STEADY and not late  # else a piece, which comes to rest on its own
         super().__init__(
             whole_of(path, acceleration, speed, settings.slow_start, begin)
             if self._whole
@@ -145,6 +145,11 @@ class RollingPlay(GoalPlay):
     def knows_rest(self) -> bool:
         """True if the end of the goal was reported, or the time of the controller is known."""
         return self._finished or self._clock.measured or not self._settings.clocked
+
+    @property
+    def late(self) -> bool:
+        """True if the last goal was so late that a slider may be moved meanwhile."""
+        return self._settings.slider and self._trip > LATE
 
     @property
     def needs_speed(self) -> bool:
@@ -271,7 +276,7 @@ class RollingPlay(GoalPlay):
     def _comes_in_time(self, margin: float) -> bool:
         """True if a goal sent now would arrive while the previous goal is still moving as planned."""
         knows = not self._settings.clocked or (self._clock.spoken and self._clock.measured)
-        steady = self.scaling > STEADY and not (self._settings.slider and self._trip > LATE)
+        steady = self.scaling > STEADY and not self.late
         return knows and steady and self._covered - self._u > max(margin, self.lateness)
 
     def _is_due(self, now: float) -> bool:
