@@ -52,7 +52,7 @@ def info(*, path: PathArgument, json_out: JsonPathOption = "") -> None:
     require_bag(path)
     from sysid_core.signals.bags import StoredBag
 
-    with errors.status("Reading"):
+    with errors.progress("Reading"):
         stored = StoredBag.open(path)
     result = {
         "path": str(path),
@@ -81,7 +81,7 @@ def recover(*, path: PathArgument, out: Path) -> None:
     require_bag(path)
     from sysid_core.signals.bags import BagWriter, StoredBag
 
-    with errors.status("Recovering"):
+    with errors.progress("Recovering"):
         damaged = StoredBag.open(path)
         stored = BagWriter.recover(path, out)
     for sentence in damaged.damage:

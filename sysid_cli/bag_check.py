@@ -159,7 +159,7 @@ def check(
 
     if use and use not in USES:
         raise SignalError(f"No use '{use}'.", remedy=f"Choose one of: {', '.join(USES)}.")
-    with errors.status("Reading") as status:
+    with errors.progress("Reading") as status:
         recording = read_bag(
             path,
             joint_topic=joint_topic or None,

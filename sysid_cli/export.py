@@ -10,7 +10,6 @@ import typer
 from rich.text import Text
 
 from sysid_cli.app import app, console, errors, require_folder, tick
-from sysid_cli.progress import shown_by
 from sysid_cli.settings import PathOption, command
 from sysid_cli.tables import print_exports
 from sysid_core import workflows
@@ -55,9 +54,9 @@ def export(
             remedy="Give both --payload and --payload-frame.",
         )
     carried = None if payload is None else Carried.load(payload, payload_frame)
-    with errors.status("exporting") as status:
+    with errors.progress("exporting") as status:
         made = workflows.export_result(
-            result, targets, out, data=data, carried=carried, progress=shown_by(status)
+            result, targets, out, data=data, carried=carried, progress=status.step
         )
     for one in made:
         worst = max(one.differences.values())

@@ -15,7 +15,6 @@ from rich.table import Table
 
 from sysid_cli.app import app, console, copy_json, errors, remark, require_folder, tick
 from sysid_cli.export import export_targets
-from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
@@ -45,9 +44,9 @@ def identify(
         to: Further formats, as in `sysid export`; the files are written to OUT/exports.
     """
     require_folder(out)
-    with errors.status("reading recordings") as status:
+    with errors.progress("reading recordings") as status:
         targets = export_targets(to) if to else []
-        found = workflows.identify(settings, shown_by(status))
+        found = workflows.identify(settings, status.step)
         if targets and (found.verdict.ok or settings.force):
             found = found.exported(out, targets)
         files = found.write(out)
@@ -72,8 +71,8 @@ def validate(
     Args:
         out: Folder for validation.json and .html.
     """
-    with errors.status("predicting efforts") as status:
-        found = workflows.validate(settings, shown_by(status))
+    with errors.progress("predicting efforts") as status:
+        found = workflows.validate(settings, status.step)
         if out is not None:
             found.write(out)
     if not copy_json(found.to_dict(), json_path):
@@ -99,10 +98,8 @@ def certify(
             errors as found; default: a model with the masses of the URDF.
         out: Certificate to write; default: DIR/certificate.json.
     """
-    with errors.status("repeating the identification") as status:
-        content = workflows.certify(
-            folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
-        )
+    with errors.progress("repeating the identification") as status:
+        content = workflows.certify(folder, robot=robot_id, earlier=as_found, progress=status.step)
         path = out or folder / "certificate.json"
         write_json(path, content)
     unit = " N m" if "loops" in {file["role"] for file in content["files"]} else ""
@@ -129,8 +126,8 @@ def verify(*, certificate: Path, data: Path | None = None) -> None:
         certificate: File from `sysid certify` or `sysid export`.
         data: Folder with the recordings, if they were moved.
     """
-    with errors.status("computing the numbers again") as status:
-        checks = workflows.verify(certificate, data=data, progress=shown_by(status))
+    with errors.progress("computing the numbers again") as status:
+        checks = workflows.verify(certificate, data=data, progress=status.step)
     for check in checks:
         console.print(tick(check.ok), check.name, check.detail, highlight=False, soft_wrap=True)
     raise typer.Exit(int(not all(check.ok for check in checks)))

@@ -51,7 +51,7 @@ def check(
 
     chain = load_closed_chain(robot, urdf or None)
     rng = np.random.default_rng(seed)
-    with errors.status(f"closing the loops of {chain.name}"):
+    with errors.progress(f"closing the loops of {chain.name}"):
         box = motion_box(chain, rng)
         limits = AssemblyMap.of(chain, rng, samples)
         inside = AssemblyMap.of(chain, rng, samples, box=box)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_cli.app import app, console, copy_json, errors, remark, require_folder
-from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows, print_settings, print_verdict
 from sysid_core import workflows
@@ -63,8 +62,8 @@ def payload(
     require_folder(out)
 
     def weigh(recording: Path) -> WeighedRecording:
-        with errors.status("reading recordings") as status:
-            found = workflows.weigh(recording, settings, shown_by(status))
+        with errors.progress("reading recordings") as status:
+            found = workflows.weigh(recording, settings, status.step)
         for sentence in found.remarks:
             remark("note:", sentence, to=errors)
         return found

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from sysid_cli.app import app, console, copy_json, errors, require_folder
-from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_rows, print_settings, print_verdict
 from sysid_core import workflows
@@ -35,8 +34,8 @@ def payload_torques(
         out: Folder for estimate, result and report.
     """
     require_folder(out)
-    with errors.status("reading recordings") as status:
-        found = workflows.weigh_by_torques(settings, shown_by(status))
+    with errors.progress("reading recordings") as status:
+        found = workflows.weigh_by_torques(settings, status.step)
         found.write(out)
     if not copy_json(found.to_dict(), json_path):
         print_verdict(found.verdict)

@@ -3,27 +3,66 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from rich.console import Console, RenderableType
-from rich.status import Status
+from rich.console import Console
 
-from sysid_core.progress import watch_progress
+from sysid_core.progress import Step, watch_progress
 
-if TYPE_CHECKING:
-    from sysid_core.progress import Progress
+_PERIOD_S = 0.1  # between two states of the reading of a file
+_FIRST_S = 0.5  # after which the reading of a file is shown
 
 
-class _Steps(Status):
-    """Progress as one line per step, instead of a spinner."""
+class Shown:
+    """Progress of a command: the present step, and its share and remaining time if they are known.
 
-    def update(self, status: RenderableType | None = None, **options: Any) -> None:
-        if status is not None:
-            sys.stderr.write(f"[step] {status}\n")
-            sys.stderr.flush()
-        super().update(status, **options)
+    Args:
+        console: Console on which the progress is shown.
+        steps: True for one line per step instead of a spinner or a bar.
+    """
+
+    def __init__(self, console: Console, steps: bool) -> None:
+        import rich.progress as rich  # not for a help
+
+        self._console, self._steps, self._text = console, steps, ""
+        self._spinner = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"))
+        self._measured = (*self._spinner, rich.BarColumn(), rich.TimeRemainingColumn())
+        self.bar = rich.Progress(*self._spinner, console=console, transient=True, disable=steps)
+        self._task = self.bar.add_task("", total=1.0)
+        self._next = time.monotonic() + _FIRST_S
+
+    def update(self, text: str, share: float | None = None) -> None:
+        """Show a step.
+
+        Args:
+            text: Description of the step.
+            share: Completed share of the work, 0 to 1; None: unknown.
+        """
+        if self._steps and text != self._text:
+            self._console.print(f"[step] {text}", highlight=False, soft_wrap=True)
+        self._text = text
+        self._show(text, share)
+
+    def step(self, step: Step) -> None:
+        """Show the step of a workflow."""
+        self.update(step.value)
+
+    def read(self, name: str, share: float) -> None:
+        """Show the completed share of a file that is being read, 0 to 1."""
+        if share >= 1.0:
+            self._show(self._text, None)
+        elif time.monotonic() > self._next:
+            self._next = time.monotonic() + _PERIOD_S
+            self._show(name, share)
+
+    def _show(self, text: str, share: float | None) -> None:
+        columns = self._spinner if share is None else self._measured
+        if self.bar.columns != columns:
+            self.bar.columns = columns
+            self.bar.reset(self._task)
+        self.bar.update(self._task, description=text, completed=share)
 
 
 class Errors(Console):
@@ -31,61 +70,10 @@ class Errors(Console):
 
     steps = False
 
-    def status(self, status: RenderableType, **options: Any) -> Status:
-        """Show a spinner, or one line per step."""
-        if not self.steps:
-            return _WatchedStatus(status, console=self, **options)
-        lines = _Steps(status, console=self)
-        lines.update(status)
-        return lines
-
-
-class _WatchedStatus(Status):
-    """Spinner with the share of the files read so far and the remaining time."""
-
-    def __enter__(self) -> Status:
-        self._watching = watch_progress(ReadingBar(self).show)
-        self._watching.__enter__()
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        self._watching.__exit__(*error)
-
-
-def shown_by(status: Status) -> Progress:
-    """Return the callback that shows the progress of a workflow in words."""
-    return lambda step: status.update(step.value)
-
-
-class ReadingBar:
-    """Progress text while a large file is read.
-
-    Args:
-        status: Status line that shows the text.
-    """
-
-    def __init__(self, status: Status) -> None:
-        self._status, self._usual = status, status.status
-        self._name, self._began, self._shown, self._share = "", 0.0, 0.0, 0.0
-
-    def show(self, name: str, share: float) -> None:
-        """Show the progress a few times a second, if reading takes longer than half a second."""
-        now = time.monotonic()
-        if name != self._name or share < self._share:
-            self._name, self._began, self._shown = name, now, now + 0.5
-        self._share = share
-        if share >= 1.0 and self._status.status != self._usual:
-            self._status.update(self._usual)
-        elif now > self._shown and 0.0 < share < 1.0:
-            if "━" not in str(self._status.status):
-                self._usual = self._status.status
-            self._shown = now + 0.25
-            self._status.update(bar_text(name, share, (now - self._began) / share * (1.0 - share)))
-
-
-def bar_text(name: str, share: float, left_s: float) -> str:
-    """Return the progress bar as text, with the remaining time."""
-    done = round(20 * share)
-    left = f"{left_s:.0f} s" if left_s < 100.0 else f"{left_s / 60.0:.0f} min"
-    return f"{name} {'━' * done}{'╌' * (20 - done)} {100 * share:.0f} %, {left} left"
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Shown]:
+        """Show the progress of a command that begins with a step, and of the files that it reads."""
+        shown = Shown(self, self.steps)
+        with shown.bar, watch_progress(shown.read):
+            shown.update(text)
+            yield shown

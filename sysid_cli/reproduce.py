@@ -57,7 +57,7 @@ def identifiability(
 
     from sysid_studies import identifiability_study
 
-    with errors.status("analysing the paper's robots"):
+    with errors.progress("analysing the paper's robots"):
         study = identifiability_study(np.random.default_rng(seed))
     _write(study, html_path, json_path)
 
@@ -69,7 +69,7 @@ def cheetah3(*, html_path: _Html = Path("cheetah3.html"), json_path: JsonPathOpt
     """
     from sysid_studies import cheetah3_study
 
-    with errors.status("galloping"):
+    with errors.progress("galloping"):
         study = cheetah3_study()
     _write(study, html_path, json_path)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import console, copy_json, errors, remark, require_folder, servos, tick
-from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_rows, print_verdict
 from sysid_core import workflows
@@ -32,10 +31,10 @@ def identify(*, settings: ServoSettings, out: PathOption, json_path: JsonPathOpt
         out: Folder for servos.yaml, result.json and report.html.
     """
     require_folder(out)
-    with errors.status("reading") as status:
+    with errors.progress("reading") as status:
         found = workflows.identify_servos(
             settings,
-            shown_by(status),
+            status.step,
             lambda phase: status.update(f"servos: {phase}"),
         )
         files = found.write(out)

@@ -175,32 +175,12 @@ ResumeOption = Annotated[
 
 @contextmanager
 def progress_shown(what: str, total: int) -> Iterator[Callable[[Progress], None]]:
-    """Show a progress bar with the remaining time, or one line per step with `--steps`."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-    from rich.progress import (
-        Progress as Bar,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Bar(*columns, console=errors, transient=True, disable=errors.steps) as bar:
-        task = bar.add_task(what, total=total or None, left="")
+    """Show the progress of jobs, with the remaining time if their number is known."""
+    with errors.progress(what) as shown:
 
         def show(state: Progress) -> None:
-            left = "" if state.left != state.left else f"about {state.left:.0f} s left"
             failed = f", {state.failed} failed" if state.failed else ""
-            bar.update(task, completed=state.done, left=left + failed)
-            if errors.steps:
-                errors.print(f"[step] {what}: {state.done} of {total or '?'}{failed}; {left}")
+            text = f"{what}: {state.done} of {total or '?'}{failed}"
+            shown.update(text, state.done / total if total else None)
 
         yield show

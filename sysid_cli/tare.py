@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysid_cli.app import app, console, copy_json, errors, remark
-from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core import workflows
@@ -26,8 +25,8 @@ def tare(*, settings: TareSettings, out: PathOption, json_path: JsonPathOption =
     Args:
         out: Calibration file (YAML) to write.
     """
-    with errors.status("reading recordings") as status:
-        found = workflows.tare(settings, shown_by(status))
+    with errors.progress("reading recordings") as status:
+        found = workflows.tare(settings, status.step)
     for sentence in found.remarks:
         remark("note:", sentence, to=errors)
     if found.no_delay:

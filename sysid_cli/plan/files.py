@@ -158,7 +158,7 @@ def validation(*, given: MotionSettings, out: Path = Path("validation.npz")) -> 
     from sysid_core.planning import MotionChecker, plan_validation_motion
 
     model, bounds, motion = given.load()
-    with errors.status("planning another motion: about 10 s"):
+    with errors.progress("planning another motion: about 10 s"):
         other = plan_validation_motion(model, bounds, motion)
         MotionChecker(model, bounds).export(other, out)
     console.print(f"{other.duration:.1f} s in {out}", highlight=False, markup=False)

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 from sysid_cli.app import console, copy_json, errors, plan, require_folder
 from sysid_cli.settings import JsonPathOption, command
@@ -29,53 +26,16 @@ LoopsArgument = Annotated[
     ),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for trajectory, result and report.")]
-# Shares of the search: random motions are drawn; the end can be foreseen.
-DRAWN, FORECAST_AT = 0.1, 0.35
-REPORT_S = 5.0  # that check and report take [s]
-
-Say = Callable[[float, str], None]
 
 
-def _run(
-    robot: str,
-    out: Path,
-    settings: Any,
-    json_path: str,
-    watched: Callable[[Say], Say] = lambda say: say,
-) -> None:
+def _run(robot: str, out: Path, settings: Any, json_path: str) -> None:
     """Plan a motion, write its files, and print the result."""
     require_folder(out)
-    with Progress(console=errors, transient=True) as bar:
-        task = bar.add_task(f"planning for {robot}", total=1.0)
-
-        def say(share: float, text: str) -> None:
-            bar.update(task, completed=share, description=text)
-
-        motion = workflows.plan(robot, settings, watched(say))
+    with errors.progress(f"planning for {robot}") as shown:
+        motion = workflows.plan(robot, settings, lambda share, text: shown.update(text, share))
         motion.write(out)
     if not copy_json(motion.to_dict(), json_path):
         _show(motion, out)
-
-
-def _with_forecast(progress: Say) -> Say:
-    """Progress with the expected remaining time, which is estimated from the duration of the first
-    part.
-    """
-    begun: tuple[float, float] | None = None  # share and time
-    said = False
-
-    def report(share: float, text: str) -> None:
-        nonlocal begun, said
-        if begun is None and share > DRAWN:
-            begun = share, time.monotonic()
-        elif begun is not None and share >= FORECAST_AT and not said:
-            said = True
-            rate = (share - begun[0]) / (time.monotonic() - begun[1])
-            left = (1.0 - share) / max(rate, 1e-6) + REPORT_S
-            errors.print(f"About {left:.0f} s left; Ctrl-C keeps the best so far.", highlight=False)
-        progress(share, text)
-
-    return report
 
 
 def _show(motion: PlannedMotion, out: Path) -> None:
@@ -106,7 +66,6 @@ def _add(
     *,
     out: str = "",
     argument: Any = RobotArgument,
-    watched: Callable[[Say], Say] = lambda say: say,
 ) -> None:
     """Add the command that plans one kind of motion.
 
@@ -116,12 +75,11 @@ def _add(
         about: Help of the command.
         out: Default folder of the files; "": `KIND_motion`.
         argument: Command-line argument that names the robot.
-        watched: Function that changes how the progress is reported.
     """
     folder = Path(out or f"{kind}_motion")
 
     def run(*, robot: str, out: Path = folder, settings: Any, json_path: str = "") -> None:
-        _run(robot, out, settings, json_path, watched)
+        _run(robot, out, settings, json_path)
 
     run.__name__, run.__doc__ = kind, about
     run.__annotations__ |= {
@@ -139,7 +97,6 @@ _add(
     "ur5 --validation --out plan",
     "Plan a Fourier motion that minimises the expected errors of an arm's base parameters.\n\n"
     f"Ctrl-C ends the search and keeps the best motion found. {_WRITTEN}.",
-    watched=_with_forecast,
 )
 _add(
     "payload",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -10,10 +11,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sysid_cli import progress
 from sysid_cli.app import app
-from sysid_cli.progress import bar_text
 from sysid_core.errors import SignalError
-from sysid_core.progress import watch_progress
+from sysid_core.progress import Step, report_progress, watch_progress
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 
 STORE = build_typestore()
@@ -179,14 +180,35 @@ def test_exported_tables_are_what_the_bag_holds(bag: Path, tmp_path: Path, endin
         sysid("export", bag, file)
 
 
-def test_reading_reports_its_progress_and_the_time_left(bag: Path) -> None:
+def test_reading_reports_its_progress_and_the_time_left(
+    bag: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shares: list[float] = []
     with watch_progress(lambda name, share: shares.append(share)):
         read_bag(bag)
     assert max(shares) == pytest.approx(1.0, abs=0.01) and len(shares) > 10
     assert shares[0] < 0.1
-    assert bar_text("run.mcap", 0.25, 90.0) == "run.mcap ━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 25 %, 90 s left"
-    assert bar_text("run.mcap", 1.0, 600.0).endswith("100 %, 10 min left")
+    monkeypatch.setattr(progress, "_FIRST_S", -1.0)  # also of a file that is read at once
+    monkeypatch.setattr(progress, "_PERIOD_S", -1.0)
+    errors = progress.Errors(file=io.StringIO(), force_terminal=True, markup=False)
+    with errors.progress("reading") as shown:
+        report_progress("run.mcap", 0.25)
+        (task,) = shown.bar.tasks
+        assert (task.description, task.percentage) == ("run.mcap", 25.0)
+        assert type(shown.bar.columns[-1]).__name__ == "TimeRemainingColumn"
+        report_progress("run.mcap", 1.0)
+        assert (task.description, len(shown.bar.columns)) == ("reading", 2)
+
+
+def test_steps_are_lines_instead_of_a_bar() -> None:
+    errors = progress.Errors(file=io.StringIO(), markup=False)
+    errors.steps = True
+    with errors.progress("reading") as shown:
+        for share in (0.0, 0.5):
+            shown.update("searching", share)
+        shown.step(Step.FITTING)
+    lines = errors.file.getvalue().splitlines()
+    assert lines == ["[step] reading", "[step] searching", "[step] fitting the parameters"]
 
 
 def test_a_window_of_a_bag_is_read_alone(bag: Path) -> None:
