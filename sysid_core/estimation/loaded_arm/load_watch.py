@@ -61,7 +61,7 @@ class LoadWatch:
             shown = y @ Y / size[:, None]  # (4, 10): of the load that the estimate leaves open
             open_sd = np.sqrt(1.0 + np.einsum("ij,ji->i", shown, np.linalg.solve(self._H, shown.T)))
             if self._detector.update(time_s, y @ residual / size, np.zeros(_SIGNALS), open_sd):
-                mass = float(self._detector.mean[0] / size[0])
+                mass = float(self._detector.jump[0] / size[0])
                 change = PayloadChange(time_s, kind_of_change(mass, 1.0 / float(size[0])), mass)
                 self._start()
         self._H += self._share * YW @ Y

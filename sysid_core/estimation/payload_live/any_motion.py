@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import CompressedWrenches, PayloadData
 from sysid_core.estimation.payload_live.marks import marked_spans, on_one_clock
-from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.online import ChangeKind, OnlinePayload, PayloadChange
 from sysid_core.estimation.payload_live.session import LoadChange, require_wrench
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, SplineMotion
@@ -40,6 +41,11 @@ _LONGEST_GAP_NS = 100_000_000  # between joint states
 _FEWEST_POSTURES = 4
 _LATEST = (0.2, 0.5)  # [s] of delays: usual ones, and those of separate clocks
 _DELAY_STEP = 0.02  # [s]
+_NOTICED_S = 0.5  # [s] within which a change of the load is noticed, with samples of both loads
+_ONLY_GRAVITY = (
+    "The accelerations explain the wrench worse than gravity alone: only gravity was used. Check stamps and"
+    " noise of the positions."
+)
 _FAR = 0.5  # [m] of a centre of mass from the sensor: farther, no controller is sent it by default
 
 
@@ -62,7 +68,7 @@ def weigh_motion(
     estimated from the marked motion. Without a tare, sign and axes of the wrench are estimated if
     they are not declared; the bias (the part that does not rotate with gravity) is estimated
     together with the load. With a tare, only the samples after the last change of the load are
-    used.
+    used, or those of the load before it if nothing is held afterwards.
 
     Args:
         recording: Joint states and wrench, over any part of a run; marks are optional.
@@ -97,17 +103,17 @@ def weigh_motion(
     poses = model.joint_names == PoseRobot.JOINTS
     shifts = (0,) if still or calibration is not None else _shifts(data, _LATEST[-1])
     candidates = [_motion(data)]
-    if not still and not WrenchConvention.accelerations_tell(
-        net, _motion(data), may_be_inverse=poses, shifts=shifts, time=data.time
+    tells = WrenchConvention.accelerations_tell
+    if (
+        calibration is None
+        and not still
+        and not tells(net, _motion(data), may_be_inverse=poses, shifts=shifts, time=data.time)
     ):
         motion_of = _by_gravity
         data, belief = motion_of(run, model, frame)
         assert data.R_WS is not None
         candidates.append(_motion(data))
-        notes.append(
-            "The accelerations explain the wrench worse than gravity alone: only gravity was used. Check"
-            " stamps and noise of the positions."
-        )
+        notes.append(_ONLY_GRAVITY)
     convention = WrenchConvention()  # a tare has found sign and axes
     for latest in _LATEST if calibration is None else ():
         shifts = (0,) if still else _shifts(data, latest)
@@ -148,10 +154,24 @@ def weigh_motion(
     data = replace(data, wrench=net - data.regressor @ known.tool_pi)
     changes: tuple[LoadChange, ...] = ()
     running = None
-    if calibration is not None and not still:
-        data, belief, changes, running = _since_the_last_change(
-            data, belief, run, OnlinePayload(shape, sensor=errors), motion_of, (model, frame)
-        )
+    assert run.wrench is not None
+    while calibration is not None and not still:
+        rows, found, running = _of_one_load(data, partial(OnlinePayload, shape, sensor=errors))
+        at = run.wrench.stamps_ns[np.searchsorted(data.time, [one.stamp_s for one in found])]
+        changes = tuple(LoadChange(int(t), c.kind, c.mass) for t, c in zip(at, found, strict=True))
+        part = data.select(rows)
+        felt = part.wrench + part.regressor @ known.tool_pi
+        if tells(felt, _motion(part), time=part.time):
+            break
+        notes.append(_ONLY_GRAVITY)
+        motion_of = _by_gravity
+        data, belief = motion_of(run, model, frame)
+        data = replace(data, wrench=data.wrench - data.regressor @ known.tool_pi)
+    if changes:
+        put_down = "Nothing is held at the end: the load that was held before was estimated."
+        notes += [put_down] if rows.stop < len(data) else []
+        run = replace(run, wrench=run.wrench.select(rows))
+        data, belief = replace(part, time=part.time - part.time[0]), motion_of(run, model, frame)[1]
     estimate, bias = PayloadMAP(shape, sensor=errors).fit(data, belief), None
     estimate, doubts = _doubted(estimate, convention)
     if calibration is None:
@@ -171,33 +191,27 @@ def weigh_motion(
     )
 
 
-def _since_the_last_change(
-    data: PayloadData,
-    belief: SplineMotion | None,
-    run: Recording,
-    online: OnlinePayload,
-    motion_of: Callable[..., tuple[PayloadData, SplineMotion | None]],
-    sensor: tuple[RobotModel, str],
-) -> tuple[PayloadData, SplineMotion | None, tuple[LoadChange, ...], Estimate | None]:
-    """Samples since the last change of the load, their motion, all changes, and the running
-    estimate.
+def _of_one_load(
+    data: PayloadData, estimator: Callable[[], OnlinePayload]
+) -> tuple[slice, tuple[PayloadChange, ...], Estimate | None]:
+    """Samples since the last change of the load, or before it if nothing is held afterwards; all
+    changes, and the running estimate of the samples.
     """
-    assert run.wrench is not None
-    stamps = run.wrench.stamps_ns
-    changes = []
-    for change in online.update(data):
-        first = int(np.searchsorted(data.time, change.stamp_s))
-        changes.append(LoadChange(int(stamps[first]), change.kind, change.mass))
+    online = estimator()
+    changes = online.update(data)
     try:
         running = online.estimate()
     except EstimationError:  # nothing that weighs is held
         running = None
-    if changes:
-        left = data.select(slice(first, None))
-        later = replace(run, wrench=run.wrench.select(slice(first, None)))
-        _, belief = motion_of(later, *sensor)
-        data = replace(left, time=left.time - left.time[0])
-    return data, belief, tuple(changes), running
+    if not changes:
+        return slice(0, len(data)), (), running
+    held = running is not None and running.values[0] > 3.0 * running.standard_deviations[0]
+    stamp_s = changes[-1].stamp_s
+    first, noticed = np.searchsorted(data.time, [stamp_s, stamp_s - _NOTICED_S]).tolist()
+    if held or changes[-1].kind is not ChangeKind.DETACHED or noticed < _FEWEST_POSTURES:
+        return slice(first, len(data)), changes, running
+    rows, earlier, running = _of_one_load(data.select(slice(noticed)), estimator)
+    return rows, (*earlier, changes[-1]), running
 
 
 def _smoothed(belief: SplineMotion | None, run: Recording, count: int) -> JointStream | None:

@@ -79,12 +79,12 @@ class ChangeDetector:
         self._mean = np.zeros(len(self.noise_sd))
         self._signal = np.zeros(len(self.noise_sd))
         self._last: float | None = None
-        self._beyond_since: float | None = None
+        self._beyond: list[tuple[float, Array]] = []
 
     @property
-    def mean(self) -> Array:
-        """Time average of the residual, shape (n,)."""
-        return self._mean
+    def jump(self) -> Array:
+        """Mean residual since the limit has been exceeded, shape (n,)."""
+        return np.asarray(np.mean([residual for _, residual in self._beyond], axis=0))
 
     def update(
         self, stamp_s: float, residual: ArrayLike, predicted: ArrayLike, open_sd: ArrayLike
@@ -113,11 +113,10 @@ class ChangeDetector:
             size = np.repeat([force, np.hypot(torque, _CROSSTALK * force)], 3)
         sd = np.sqrt(white + np.square(open_sd) + (self.share * size) ** 2 + 1e-12)
         if np.max(np.abs(self._mean) / sd) < self.limit:
-            self._beyond_since = None
+            self._beyond = []
             return False
-        if self._beyond_since is None:
-            self._beyond_since = stamp_s
-        return stamp_s - self._beyond_since >= _HOLD_S
+        self._beyond.append((stamp_s, residual))
+        return stamp_s - self._beyond[0][0] >= _HOLD_S
 
 
 def kind_of_change(mass: float, sd: float) -> ChangeKind:
@@ -215,7 +214,7 @@ class OnlinePayload:
         if not self._detector.update(stamp_s, data.wrench[k] - wrench, wrench, left_open):
             return False
         up = a / max(float(np.linalg.norm(a)), 1e-9)
-        mass = float(self._detector.mean[:3] @ up / np.linalg.norm(a))
+        mass = float(self._detector.jump[:3] @ up / np.linalg.norm(a))
         sd = float(np.linalg.norm(noise[:3]) / np.linalg.norm(a)) / 2.0 + 0.02 * abs(
             float(wrench[:3] @ up) / float(np.linalg.norm(a))
         )

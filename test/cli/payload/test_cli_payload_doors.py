@@ -26,11 +26,13 @@ from sysid_core.signals import (
     WrenchStream,
     export_recording,
 )
+from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.workflows import WeighSettings, weigh
 
 MASS = 1.3  # [kg]
 RATE = 100.0  # [Hz]
 TOOL = "tool0"
+BIAS = np.array([2.0, -1.0, 3.0, 0.05, 0.0, -0.1])
 
 
 def swing() -> tuple[RobotModel, Recording]:
@@ -43,7 +45,7 @@ def swing() -> tuple[RobotModel, Recording]:
     motion = robot.frame_motion(TOOL, q, 0.4 * rate * np.cos(phase), -0.4 * rate**2 * np.sin(phase))
     load = pi_from_mass_com_inertia(MASS, [0.01, 0.0, 0.06], 2e-3 * np.eye(3))
     w = wrench_regressor(motion.a, motion.omega, motion.alpha) @ load
-    w += np.array([2.0, -1.0, 3.0, 0.05, 0.0, -0.1])
+    w += BIAS
     w += np.repeat([0.1, 0.005], 3) * rng.normal(size=w.shape)
     stamps = np.round(time * 1e9).astype(np.int64)
     q = q + 1e-5 * rng.normal(size=q.shape)
@@ -202,6 +204,25 @@ def test_a_run_cut_anywhere_is_weighed_within_its_deviation(
     cut = replace(RUN, joints=joints, wrench=RUN.wrench.select(of_wrench))
     estimate = weigh_motion(cut, ROBOT, TOOL).estimate
     assert abs(estimate.values[0] - MASS) < 4.0 * estimate.standard_deviations[0]
+
+
+def test_a_load_that_is_picked_and_put_down_is_weighed_while_it_was_held() -> None:
+    assert RUN.wrench is not None
+    at, rng = RUN.wrench.stamps_ns * 1e-9, np.random.default_rng(2)
+    held = ((at > 4.0) & (at < 8.5))[:, None]
+    empty = BIAS + np.repeat([0.1, 0.005], 3) * rng.normal(size=(len(at), 6))
+    wrench = np.where(held, RUN.wrench.wrench, empty)
+    known = np.diag(np.repeat([0.0, 0.02, 0.001], [4, 3, 3]) ** 2)
+    found = weigh_motion(
+        replace(RUN, wrench=replace(RUN.wrench, wrench=wrench)),
+        ROBOT,
+        TOOL,
+        calibration=SensorCalibration(TOOL, BIAS, np.zeros(4), known),
+    )
+    assert abs(found.estimate.values[0] - MASS) < 3.0 * found.estimate.standard_deviations[0]
+    assert [change.kind.value for change in found.changes] == ["attached", "detached"]
+    assert found.changes[-1].mass == pytest.approx(-MASS, rel=0.05)
+    assert any("Nothing is held at the end" in note for note in found.notes)
 
 
 def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
