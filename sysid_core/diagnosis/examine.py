@@ -125,11 +125,13 @@ class Examination:
     @property
     def _is_explained(self) -> bool:
         """True if the correction of the faults that were found leaves little of the efforts
-        unexplained; otherwise, they are not the cause, or not alone.
+        unexplained, also in held-out blocks; otherwise, they are not the cause, or not alone.
         """
         last = self.findings[-1].explanation if self.findings else self.ranked[0]
-        silent = last.hypothesis.kind is Fault.SILENT
-        return silent or last.is_model or self.ranked[0].is_model
+        if last.hypothesis.kind is Fault.SILENT:
+            return True
+        fits = last.is_model or self.ranked[0].is_model
+        return fits and min(self.shares) <= FAIL_SHARE
 
     @property
     def verdict(self) -> Verdict:
@@ -152,7 +154,8 @@ class Examination:
             unlikely = declared < 1.0 - SURE and probability(self.ranked, *USABLE) < 0.5
             if unlikely or unexplained:
                 # Right up to a factor is not judged without a known load.
-                if probability(self.ranked, *USABLE, Fault.EFFORT_UNIT) > 0.5:
+                up_to_factor = probability(self.ranked, *USABLE, Fault.EFFORT_UNIT) > 0.5
+                if up_to_factor and not unexplained:
                     say = Reason.missing
                 else:  # what doesn't mend the data isn't their fault, or not alone
                     say = Reason.failure
@@ -238,11 +241,9 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
             findings, there, ranked = _two_faults(here, ranked, findings, gains_known)
             here, shares = there, shares if there is here else left_out(there)
             if not findings and (pair := either(ranked)):
-                after = left_out(pair[0].mend(here))
-                findings, ranked = (
-                    [Finding(pair[0], odds(pair), shares, after, pair[1:])],
-                    _without(ranked),
-                )
+                before, shares = shares, left_out(pair[0].mend(here))
+                findings = [Finding(pair[0], odds(pair), before, shares, pair[1:])]
+                ranked = _without(ranked)
             break
         seen, here = here, ranked[0].mend(here)
         before, shares = shares, left_out(here)

@@ -215,12 +215,13 @@ def alike(ranked: Sequence[Explanation]) -> tuple[Explanation, ...]:
     """Return the most probable explanation and those of the same place (joint or tool) that are
     within the odds by which a cause is named.
 
-    If the efforts are unrelated to the motion, so are they under all explanations that leave their
+    If the efforts are unrelated to the motion, so are they under all faults that leave their
     variance unexplained.
     """
     best = ranked[0]
     if best.hypothesis.kind is Fault.SILENT:
-        return (best, *(e for e in ranked[1:] if not e.is_model))
+        told = (e for e in ranked[1:] if e.hypothesis.kind not in USABLE)
+        return (best, *(e for e in told if not e.is_model))
     near = [e for e in ranked if e.probability > (1.0 - SURE) * best.probability]
     return tuple(e for e in near if e.hypothesis.place == best.hypothesis.place)
 

@@ -21,7 +21,7 @@ from sysid_core.diagnosis import (
 from sysid_core.diagnosis.candidates import candidates
 from sysid_core.diagnosis.evidence import Evidence, evidence
 from sysid_core.diagnosis.examine import Finding
-from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
+from sysid_core.diagnosis.explain import Explanation, either, explanations, is_decided
 from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -568,6 +568,33 @@ def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
     (doubt,) = examined(0.04).failures
     assert doubt.code == "cannot-tell"
     assert doubt.data["causes"][0] == "zero-angle"
+    # Neither the masses of the URDF nor fitted ones predict the data: it was not the cause.
+    used = np.ones(n, dtype=bool)
+    poor = Examination(model.joint_names, used, (zero,), right, (0.3, 0.9), 10.0)
+    assert [reason.code for reason in poor.verdict.failures] == ["cannot-tell"]
+
+
+def test_one_of_two_causes_is_told_and_efforts_are_never_unrelated_beside_a_model(model):
+    n = model.nv
+
+    def likely(kind: Fault, code: str, probability: float, left: float) -> Explanation:
+        worth = Evidence(
+            0.0, model.pi.ravel(), np.ones(model.pi.size), np.full(n, left), np.zeros(1)
+        )
+        return Explanation(Hypothesis(kind, code), worth, probability, model)
+
+    mounting = likely(Fault.MOUNTING, "mounting", 0.6, 0.01)
+    zero = likely(Fault.ZERO_ANGLE, "zero-angle", 0.39, 0.01)
+    none = likely(Fault.NONE, "", 0.01, 0.01)
+    assert either([mounting, zero, none]) == (mounting, zero)
+    assert not either([mounting, replace(none, probability=0.4)])
+    assert not either([mounting, likely(Fault.ZERO_ANGLE, "zero-angle", 0.39, 0.5), none])
+    reason = Finding(mounting, 99.0, (0.5, 0.5), (0.1, 0.1), (zero,)).reason
+    assert reason.code == "one-of" and reason.data["causes"] == ("mounting", "zero-angle")
+    silent = likely(Fault.SILENT, "no-model", 0.8, 1.0)
+    wrong = [likely(Fault.POSITION_SIGN, "position-sign", p, 0.9) for p in (0.11, 0.03, 0.03)]
+    assert is_decided([silent, *wrong, replace(none, probability=0.03)])
+    assert not is_decided([silent, likely(Fault.NONE, "", 0.2, 0.6)])
 
 
 def test_a_load_that_the_description_lacks_is_named():
