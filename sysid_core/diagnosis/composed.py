@@ -28,8 +28,11 @@ def composed_faults(sift: Sift, likeliest: Callable[..., Hypothesis]) -> Iterato
     ]
     yield from _composed(sift, [], signs, reversed_positions)
     other = [h for joint in joints for h in conventions(samples, joint)]
-    for kinds in (Fault.ZERO_ANGLE, Fault.JOINT_SIGN), (Fault.MASSES,):
-        first = likeliest(Fault.NONE, *kinds)
+    starts = [likeliest(Fault.NONE, Fault.ZERO_ANGLE, Fault.JOINT_SIGN)]
+    if likeliest(*Fault) is starts[0]:  # one joint's convention may stand for those of others
+        rest = [h for h in other if h.joint != starts[0].joint]
+        starts += [sift.refined(max(rest, key=sift.log))] if rest else []
+    for first in (*starts, likeliest(Fault.NONE, Fault.MASSES)):
         if first.kind is not Fault.NONE:
             robots = _composed(sift, [first], other, other_conventions)
             yield from (robot for robot in robots if len(robot.joints) > 1)

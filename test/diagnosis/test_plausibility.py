@@ -19,6 +19,7 @@ from sysid_core.diagnosis import (
     require_fit,
 )
 from sysid_core.diagnosis.candidates import candidates
+from sysid_core.diagnosis.composed import composed_faults
 from sysid_core.diagnosis.evidence import Evidence, evidence
 from sysid_core.diagnosis.examine import Finding
 from sysid_core.diagnosis.explain import Explanation, either, explanations, is_decided
@@ -28,6 +29,7 @@ from sysid_core.diagnosis.hypotheses import (
     Fault,
     Hypothesis,
     apparent_density,
+    gain_fault,
     mass_fault,
     mount_of,
     scale_fault,
@@ -36,7 +38,7 @@ from sysid_core.diagnosis.hypotheses import (
 )
 from sysid_core.diagnosis.next_motion import next_motion
 from sysid_core.diagnosis.samples import LAGS
-from sysid_core.diagnosis.sift import evidence_of
+from sysid_core.diagnosis.sift import Sift, evidence_of
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
@@ -650,6 +652,27 @@ def test_several_joints_with_other_conventions_are_another_robot(model, run):
     assert [reason.code for reason in judged(model, there).failures] == ["other-robot"]
     heavier = changed(there, effort=20.0 * effort)
     assert [reason.code for reason in judged(model, heavier).failures] == ["other-robot"]
+
+
+def test_the_convention_of_one_joint_may_stand_for_those_of_others(model, run, monkeypatch):
+    """Other robots are also looked for from another joint, not only from the likeliest fault."""
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
+    reversed_elbow = sign_fault(model.joint_names, (2,), Fault.JOINT_SIGN)
+    starts: list[int | None] = []
+
+    def composed(sift, faults, options, whole):
+        starts.extend(fault.joint for fault in faults)
+        return iter(())
+
+    monkeypatch.setattr("sysid_core.diagnosis.composed._composed", composed)
+    for likeliest, more in ((reversed_elbow, 1), (gain_fault(model.joint_names, 2, 3.0), 0)):
+        starts.clear()
+
+        def named(*kinds: Fault, best: Hypothesis = likeliest) -> Hypothesis:
+            return best if best.kind in kinds or Fault.MASSES in kinds else reversed_elbow
+
+        assert list(composed_faults(Sift(samples.thinned(4)), named)) == []
+        assert len([joint for joint in starts if joint != 2]) == more
 
 
 def test_masses_of_the_description_are_never_named_as_the_cause(model, run):
