@@ -230,11 +230,12 @@ def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
         what = "not corrected: use --delay auto"
     else:
         what = "not corrected, because this would not improve the prediction of held-out data"
+    ms, sd = 1e3 * fit.lags.common.seconds, 1e3 * fit.lags.common.sd
     lines = [
         "the motion does not determine the delay of the efforts"
         if not fit.lags.common.shows
-        else f"efforts lag {1e3 * fit.lags.common.seconds:.1f} ± {1e3 * fit.lags.common.sd:.1f} ms behind positions"
-        f" ({what})"
+        else f"the efforts {'lag' if ms >= 0.0 else 'lead'} by {abs(ms):.1f} ± {sd:.1f} ms relative to"
+        f" the positions ({what})"
     ]
     way = processing.differentiate.value
     if way == "positions" and way in errors_of:

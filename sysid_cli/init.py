@@ -222,11 +222,23 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
         unit = f"unit: {layout.position_unit}/s"
         lines.append(_columns("velocity", layout.velocity, layout, unit))
     if not layout.effort:
-        known = {layout.time, *layout.position, *layout.velocity}
-        others = [str(k) for k in range(len(layout.names)) if k not in known]
-        lines.append(f"# Columns that were not recognised: {', '.join(others)} (numbered from 0).")
+        lines += _unrecognised(layout, len(model.joint_names))
     lines.append(_columns("effort", layout.effort, layout, f"kind: {kind or OPEN}"))
     return "\n".join([*lines, *_drives(kind, len(model.joint_names))]) + "\n", missing
+
+
+def _unrecognised(layout: TableLayout, n: int) -> list[str]:
+    """Comment with the unrecognised columns and their ranges, in groups of one column per joint."""
+    known = {layout.time, *layout.position, *layout.velocity}
+    others = [k for k in range(len(layout.names)) if k not in known]
+    lines = ["# Columns that were not recognised (numbered from 0), with their ranges:"]
+    for start in range(0, len(others), n):
+        group = others[start : start + n]
+        ranges = "; ".join(
+            f"{low:.3g} to {high:.3g}" for low, high in map(layout.ranges.__getitem__, group)
+        )
+        lines.append(f"#   {', '.join(map(str, group))}: {ranges}")
+    return lines
 
 
 def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:

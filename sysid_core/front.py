@@ -329,7 +329,7 @@ def load(path: str | Path) -> Any:
         SysIdError: The file does not exist, or is not a file of this package.
 
     References:
-        `docs/files.md` lists all schemas.
+        `docs/recordings.md`: limits of input files.
 
     Examples:
         >>> import sysid_core as sysid

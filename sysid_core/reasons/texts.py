@@ -146,7 +146,7 @@ TEXTS: Mapping[str, Text] = {
         "The positions are in {unit}, which is not the declared unit." + _EVIDENCE,
         "Declare `position: {{unit: {short}}}` and `velocity: {{unit: {short}/s}}`.",
         "The model explains the efforts only if positions and velocities are in a unit other than the declared one.",
-        "files.md",
+        "recordings.md",
     ),
     "zero-angle": Text(
         "Zero angle",
@@ -276,7 +276,7 @@ TEXTS: Mapping[str, Text] = {
         + _EVIDENCE,
         "Check the time column and its unit, or `rate_hz`.",
         _CLOCK,
-        "files.md",
+        "recordings.md",
     ),
     "joints-unexamined": Text(
         "Joints that were not examined",

@@ -134,7 +134,7 @@ def servo_report(
             f" {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
             " This surface is part of the simulation."
         )
-    report.heading("Servos")
+    report.heading("Servos", folded=True)
     report.paragraph(
         "Torques of a servo are stated as angles: each torque is divided by the stiffness K of the"
         " position loop. K itself can be determined only from gravity and the URDF's masses. The"

@@ -48,6 +48,7 @@ class TableLayout:
         by_name: True if columns were found by name, False if by comparing derivatives.
         position_unit: rad, or deg if the positions in radians would exceed the joint limits by more
             than 2 turns.
+        ranges: Smallest and largest value of each column.
     """
 
     delimiter: str
@@ -61,6 +62,7 @@ class TableLayout:
     effort: tuple[int, ...]
     by_name: bool
     position_unit: str
+    ranges: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def of(cls, path: str | Path, joints: Sequence[str], largest: float) -> TableLayout:
@@ -102,6 +104,7 @@ class TableLayout:
             table.delimiter or "whitespace", names, header, time, unit, rate,
             position, found.get("velocity", ()), found.get("effort", ()), by_name,
             "deg" if degrees else "rad",
+            tuple(zip(np.nanmin(values, 0).tolist(), np.nanmax(values, 0).tolist(), strict=True)),
         )  # fmt: skip
 
 

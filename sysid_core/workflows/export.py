@@ -247,8 +247,8 @@ def _repeated(
         was = stated["errors"]
         same = is_same(was, errors, REPEATED, REPEATED * abs(errors["inside"]))
         pairs = (
-            f"error {name} {errors[key]:.5g}, stated {was[key]:.5g}"
-            for name, key in (("inside", "inside"), ("as exported", "exported"))
+            f"{name} {errors[key]:.5g}, stated {was[key]:.5g}"
+            for name, key in (("of the identified model", "inside"), ("of the file", "exported"))
         )
         detail = "; ".join(pairs) + ("" if same else "; a stated number is not repeated")
         checks.append(CertificateCheck(f"{target.value}: errors", same, detail))

@@ -191,7 +191,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class StageLayout:
-    """All stages of a robot, parents before children, and its natural length.
+    """Joint steps of a robot, parents before children, and the length that scales them.
 
     Attributes:
         stages: Stages in the order of the recursion.
