@@ -161,11 +161,12 @@ def robot_scene(identification: Identification) -> Figure:
     data = model.pin_model.createData()
     pin.forwardKinematics(model.pin_model, data, model.configuration(model.home))
     poses = [data.oMi[j] for j in range(1, model.pin_model.njoints)]
-    traces: list[Any] = solid_robot(model, model.home, opacity=0.25)
-    if not traces:
-        chain = model.chain if isinstance(model, DrivenRobot) else None
-        lines = skeleton(model, model.home, chain=chain)[0]
-        traces = [points(lines, "lines between joints", mode="lines", colour=GREY, width=7)]
+    chain = model.chain if isinstance(model, DrivenRobot) else None
+    lines = skeleton(model, model.home, chain=chain)[0]
+    traces: list[Any] = [
+        points(lines, "lines between joints", mode="lines", colour=GREY, width=4),
+        *solid_robot(model, model.home, opacity=0.25),  # of the shapes on this computer
+    ]
     whole = bool(np.all(is_physically_consistent(identification.pi)))
     drawn = identification.pi if whole else model.pi
     consistent = np.atleast_1d(is_physically_consistent(drawn))
