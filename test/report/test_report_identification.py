@@ -7,8 +7,12 @@ import json
 
 import numpy as np
 
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.report import Report, prediction_table
+from sysid_core.report.arm_charts import robot_scene
 from sysid_core.report.charts import Dots, dots_with_bars
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.validation import Prediction
 
 
@@ -50,3 +54,27 @@ def test_undetermined_friction_is_drawn_in_its_band_around_zero() -> None:
     assert band["bars"] == [3.0]
     low, high = dots_with_bars([found]).layout["panels"][0]["x"]["range"]
     assert 0.4 < low < 0.5 and 2.2 < high < 2.3  # the determined value and its bar, not the band
+
+
+def test_the_robot_is_drawn_also_if_only_one_link_has_a_shape() -> None:
+    box = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
+    links = "".join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"'
+        f' ixy="0" ixz="0" iyz="0"/></inertial>{box if k == 2 else ""}</link>'
+        for k in range(3)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/><axis'
+        ' xyz="0 1 0"/><origin xyz="0 0 0.5"/><limit lower="-1" upper="1" velocity="1"'
+        ' effort="9"/></joint>'
+        for k in range(2)
+    )
+    model = RobotModel.from_urdf(f'<robot name="r">{links}{joints}</robot>')
+    friction = FrictionModel(DriveTrain.direct(model.joint_names), ())
+    values, p = model.pi.ravel(), model.pi.size
+    estimate = Estimate("ols", (), np.zeros(0), (), np.zeros((0, 0)), ())
+    found = Identification(
+        model, friction, Processing(), estimate, values, model.parameter_names[:p]
+    )
+    drawn = robot_scene(found).json()
+    assert "lines between joints" in drawn and "solid3d" in drawn
