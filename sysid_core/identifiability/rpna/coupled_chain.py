@@ -185,7 +185,7 @@ class CoupledChain:
     Attributes:
         carriers: Index of the member that carries each member; -1: the link that carries the group.
         poses: Poses of each member in its carrier at q = 0, each (4, 4).
-        modes: Free mode of each member per unit of q, in its frame, each (6,).
+        modes: Spatial velocity [v; omega] of each member per unit of joint velocity, each (6,).
     """
 
     carriers: Sequence[int]

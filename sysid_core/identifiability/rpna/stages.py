@@ -140,7 +140,7 @@ class JointStep:
         B: Map from the members' parameters to those of the parent, shape (10, P).
         modes: Free modes phi, shape (D, k).
         crosses: Cross-product matrices `phi x` of the modes, each (D, D).
-        rates: Rate matrices `A(phi)` of the modes, each (P, P).
+        rates: Matrices `A(phi)` of the rates of the parameters along each mode, each (P, P).
         momenta: Matrices M with `I(pi) phi = M @ pi` for each mode phi, each (D, P).
     """
 

@@ -49,7 +49,8 @@ class ClosedChain(ClosedMechanism):
     Its torques are linear in the parameters of its bodies and drives.
 
     Attributes:
-        model, loops, actuated, drives, home, box, measured, couplings: As in `Mechanism`.
+        model, loops, actuated, drives, home, box, measured, couplings: As in `Mechanism`; `home` has
+            the shape (n,).
     """
 
     def motion(
