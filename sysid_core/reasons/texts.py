@@ -898,7 +898,7 @@ TEXTS: Mapping[str, Text] = {
     "servo-degrees": Text(
         "Degrees instead of radians",
         "The angle of {joint} reaches {value:.1f} rad from its zero; a joint with mechanical stops does not turn that far.",
-        "If the angles are in degrees, add the option `--degrees`.",
+        "If the angles are in degrees, add the option `--degrees` or, with a column map, write `unit: deg` in it.",
         "A joint with mechanical stops does not turn by two turns from its zero.",
         "tutorials/lerobot_arm.md",
     ),
