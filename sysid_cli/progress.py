@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
 
@@ -29,7 +29,7 @@ class Shown:
         self._console, self._steps, self._text = console, steps, ""
         self._spinner = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"))
         self._measured = (*self._spinner, rich.BarColumn(), rich.TimeRemainingColumn())
-        self.bar = rich.Progress(*self._spinner, console=console, transient=True, disable=steps)
+        self.bar = rich.Progress(*self._spinner, console=console, transient=True)
         self._task = self.bar.add_task("", total=1.0)
         self._next = time.monotonic() + _FIRST_S
 
@@ -74,6 +74,7 @@ class Errors(Console):
     def progress(self, text: str) -> Iterator[Shown]:
         """Show the progress of a command that begins with a step, and of the files that it reads."""
         shown = Shown(self, self.steps)
-        with shown.bar, watch_progress(shown.read):
+        seen = self.is_interactive and not self.steps  # in a file, a bar leaves an empty line
+        with shown.bar if seen else nullcontext(), watch_progress(shown.read):
             shown.update(text)
             yield shown

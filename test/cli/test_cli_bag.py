@@ -200,8 +200,11 @@ def test_reading_reports_its_progress_and_the_time_left(
         assert (task.description, len(shown.bar.columns)) == ("reading", 2)
 
 
-def test_steps_are_lines_instead_of_a_bar() -> None:
+def test_steps_are_lines_instead_of_a_bar_and_a_file_gets_no_bar() -> None:
     errors = progress.Errors(file=io.StringIO(), markup=False)
+    with errors.progress("reading") as shown:
+        shown.update("searching", 0.5)
+    assert errors.file.getvalue() == ""
     errors.steps = True
     with errors.progress("reading") as shown:
         for share in (0.0, 0.5):
