@@ -63,6 +63,8 @@ def test_velocities_are_the_block_that_is_the_derivative(tmp_path: Path, rng, or
     first = {"t": 1, "q": 3, "v": 3, "e": 3}
     starts = {kind: sum(first[k] for k in order[: order.index(kind)]) for kind in order}
     assert layout.time == starts["t"] and layout.rate_hz == pytest.approx(100.0)
+    low, high = layout.ranges[starts["q"]]
+    assert -1.0 <= low < -0.9 and 0.9 < high <= 1.0
     assert layout.position == tuple(range(starts["q"], starts["q"] + 3))
     assert layout.velocity == tuple(range(starts["v"], starts["v"] + 3))
     assert layout.effort == ()

@@ -7,9 +7,11 @@ import json
 
 import numpy as np
 
-from sysid_core.estimation import Estimate
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification, Processing
-from sysid_core.report import Report, prediction_table
+from sysid_core.estimation.payload.result import PAYLOAD_NAMES
+from sysid_core.reasons import Reason, Verdict
+from sysid_core.report import Report, payload_sentence, payload_steps, prediction_table
 from sysid_core.report.arm_charts import robot_scene
 from sysid_core.report.charts import Dots, dots_with_bars
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
@@ -78,3 +80,13 @@ def test_the_robot_is_drawn_also_if_only_one_link_has_a_shape() -> None:
     )
     drawn = robot_scene(found).json()
     assert "lines between joints" in drawn and "solid3d" in drawn
+
+
+def test_a_weighing_that_failed_says_so_before_its_numbers() -> None:
+    pi = np.array([1.0, 0, 0, 0, 0.01, 0, 0.01, 0, 0, 0.01])
+    verdicts = (ParameterVerdict.IDENTIFIABLE,) * 10
+    estimate = Estimate("map", PAYLOAD_NAMES, pi, ("kg",) * 10, 1e-6 * np.eye(10), verdicts)
+    failed = Verdict((Reason.failure("wrench-ambiguous", masses="1, 2"),))
+    assert payload_sentence(estimate, failed).startswith("Not usable (ambiguous load): 1.0")
+    assert payload_sentence(estimate, Verdict()).startswith("1.0")
+    assert "tare before you grasp" in " ".join(payload_steps(failed))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running payload identification: deterministic, equal to the batch, and able to say how far it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from payload_scenes import hammer_like, swinging
@@ -97,3 +99,9 @@ def test_a_recording_that_hardly_tilts_is_told_by_how_much_it_did(rng):
     widest = max(np.arccos(np.clip(direction @ direction[k], -1.0, 1.0)).max() for k in (0, -1))
     told = int(knowledge.advice(data).split("turned by ")[1].split()[0])
     assert told == pytest.approx(np.rad2deg(widest), abs=1.5)
+    least = "xyz"[int(np.argmin(np.ptp(direction, axis=0)))]
+    assert f"its {least} axis changed its inclination least" in knowledge.advice(data)
+    # Tilted everywhere, and still uncertain: more tilting doesn't help.
+    around = rng.normal(size=data.gravity.shape)
+    around *= 9.81 / np.linalg.norm(around, axis=1, keepdims=True)
+    assert "calibrate its gains" in knowledge.advice(replace(data, gravity=around))

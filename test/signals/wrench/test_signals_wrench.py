@@ -146,8 +146,10 @@ def test_partly_compensated_wrench_is_refused_when_the_tool_is_known() -> None:
 @pytest.mark.parametrize("postures", [[0], [0, 1], [0, 1, 0, 1]])
 def test_too_few_directions_are_refused(postures: list[int]) -> None:
     R_WS = six_tilts()[postures]
-    with pytest.raises(SignalError, match="too few directions"):
+    with pytest.raises(SignalError, match="too few directions") as told:
         tare_static(still(R_WS, OBJECT), in_sensor(R_WS))
+    least = "xyz"[int(np.argmin(np.ptp(in_sensor(R_WS), axis=0)))]
+    assert f"sensor's {least} axis changed least" in str(told.value)
 
 
 @pytest.mark.parametrize(
