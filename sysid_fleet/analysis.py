@@ -45,6 +45,12 @@ class Trend:
     scale: float
     unit: str
 
+    @property
+    def is_judged(self) -> bool:
+        """True if the time series is long enough for the detection of a change."""
+        seen = bool(np.any(np.isfinite(self.monitored.residual)))
+        return seen and float(np.ptp(self.series.time)) > 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class FleetState:
@@ -68,10 +74,7 @@ class FleetState:
     @property
     def watched(self) -> int:
         """Number of time series that are long enough for the detection of a change."""
-        return sum(
-            bool(np.any(np.isfinite(t.monitored.residual))) and float(np.ptp(t.series.time)) > 0.0
-            for t in self.trends.values()
-        )
+        return sum(trend.is_judged for trend in self.trends.values())
 
     @property
     def outcome(self) -> Outcome:

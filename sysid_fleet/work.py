@@ -35,26 +35,29 @@ def fleet_report(state: FleetState) -> Report:
     """Return a report with alarms, heat map, time series, pooled values, and recordings without
     estimates.
     """
-    report = Report("Fleet", f"{len({k[0] for k in state.trends})} robots")
+    report = Report("Fleet", f"robots: {len({k[0] for k in state.trends})}")
     alarms = state.alarms()
     _headline(report, state, alarms)
-    report.heading("Alarms")
-    report.table(
-        ("robot", "tool", "parameter", "since", "noticed", "before", "after", "change", "unit"),
-        [
+    if alarms:
+        report.heading("Alarms")
+        report.table(
+            ("robot", "tool", "parameter", "since", "noticed", "before", "after", "change", "unit"),
             [
-                *(a["robot"], a["tool"] or "–", a["parameter"]),
-                *(f"{a[k]:%Y-%m-%d}" for k in ("begins", "noticed")),
-                *(a["before"], a["after"], with_deviation(a["change"], a["deviation"]), a["unit"]),
-            ]
-            for a in alarms
-        ],
-        "Most significant first",
-    )
+                [
+                    *(a["robot"], a["tool"] or "–", a["parameter"]),
+                    *(f"{a[k]:%Y-%m-%d}" for k in ("begins", "noticed")),
+                    *(a["before"], a["after"], with_deviation(a["change"], a["deviation"])),
+                    a["unit"],
+                ]
+                for a in alarms
+            ],
+            "Most significant first",
+        )
     report.heading("Robots by parameters")
     report.figure(
         _heat_map(state),
-        "Last cumulative sum (CUSUM) of each series, divided by its alarm threshold: 1 raises an alarm.",
+        "Last cumulative sum (CUSUM) of each series, divided by its alarm threshold: 1 raises an alarm."
+        " Empty: too few recordings.",
     )
     report.heading("Trends")
     for key in _worst(state)[:_TRENDS]:
@@ -135,7 +138,8 @@ def _heat_map(state: FleetState) -> Figure:
     values = np.full((len(robots), len(names)), np.nan)
     for (robot, tool, name), trend in state.trends.items():
         row = robots.index(f"{robot} {tool}".strip())
-        values[row, names.index(name)] = min(severity(trend), 2.0)
+        if trend.is_judged:
+            values[row, names.index(name)] = min(severity(trend), 2.0)
     return Figure.heat_map(values, names, robots, 0.0, 2.0, "alarm")
 
 

@@ -146,7 +146,7 @@ def motion_report(
     )
     for figure, caption in figures:
         report.figure(figure, caption)
-    report.heading("Use of the limits")
+    report.heading("Use of the limits", folded=True)
     report.figure(
         bars({kind: 100 * share for kind, share in sorted(check.usage.items())}, limit=100.0),
         "Largest value of each quantity during the motion, relative to its limit.",

@@ -55,7 +55,8 @@ function axisOf(layout, values, spread) {
 }
 function ticksOf(axis, most) {
   if (axis.names) return axis.names.map((name, i) => [i, name]);
-  if (axis.dates) return ticks(axis.low, axis.high, most).map(([v]) => [v, new Date(v * 864e5).toISOString().slice(0, axis.high - axis.low < 3 ? 16 : 10).replace("T", " ")]);
+  const hours = axis.dates && axis.high - axis.low < 3;  // longer labels, so fewer
+  if (axis.dates) return ticks(axis.low, axis.high, hours ? most / 2 : most).map(([v]) => [v, new Date(v * 864e5).toISOString().slice(0, hours ? 16 : 10).replace("T", " ")]);
   if (!axis.log) return ticks(axis.low, axis.high, most);
   const whole = [];
   for (let k = Math.ceil(axis.low); k <= axis.high; k++) whole.push([k, short(10 ** k)]);
