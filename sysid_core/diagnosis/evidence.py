@@ -44,7 +44,7 @@ _ROUNDS = 4  # until both agree; half as many from what is near
 ANGLE = np.radians(1.5)
 # Of a drive's gain; and of what nobody described, as a share of the torque's size: springs and cables, friction
 # and inertia of a drive that turns two joints.
-_OFF = 0.1
+OFF = 0.1
 _LAG = 0.02  # [s] of the efforts, of one joint and of all
 _SHAPE = 0.3  # of friction near standstill (breakaway, presliding), share of the torque's size
 _SLOW = 0.2  # of a joint's usual speed, within which friction is of another shape
@@ -314,7 +314,7 @@ def _little_off(samples: Samples, motion: Motion) -> Array:
     size = _SHAPE * samples.size
     out[:, each, 3 * n + 5 + each] = size * near * np.sign(samples.v)  # breakaway
     out[:, each, 4 * n + 5 + each] = size * near * np.sign(samples.a)  # hysteresis at reversals
-    out[:, each, each] = _OFF * rigid
+    out[:, each, each] = OFF * rigid
     out[:, each, n + each] = _LAG * samples.tau_dot
     out[:, :, 2 * n : 3 * n] = ANGLE * zeros
     out[:, :, 3 * n] = DENSITY * rigid
@@ -335,14 +335,14 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
     springs, shared = np.zeros((K, n, n)), np.zeros((K, n, 2 * (n - 1), 3))
     for j in range(n):
         angle = samples.q[:, j] - samples.q[:, j].mean()
-        springs[:, j, j] = _OFF * size[j] * angle / max(float(angle.std()), 1e-9)
+        springs[:, j, j] = OFF * size[j] * angle / max(float(angle.std()), 1e-9)
     for j, sign in product(range(1, n), (1, -1)):
         k = 2 * (j - 1) + (sign < 0)
         turned = replace(samples, v=samples.v + sign * np.roll(samples.v, 1, axis=1))
         turned = replace(turned, a=samples.a + sign * np.roll(samples.a, 1, axis=1))
         columns = turned.friction(j)[:, :3]
         columns /= np.maximum(np.sqrt(np.mean(columns**2, axis=0)), 1e-9)
-        shared[:, j, k] = _OFF * size[j] * columns
+        shared[:, j, k] = OFF * size[j] * columns
         shared[:, j - 1, k] = sign * shared[:, j, k]
     return springs, shared.reshape(K, n, -1)
 

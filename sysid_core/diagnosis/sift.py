@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from sysid_core.diagnosis.evidence import Evidence, Motion, evidence
+from sysid_core.diagnosis.evidence import ANGLE, OFF, Evidence, Motion, evidence
 from sysid_core.diagnosis.hypotheses import (
     CLOCKS,
     STEP,
@@ -95,7 +95,9 @@ def log_of(found: Evidence | None) -> float:
 def refined(
     samples: Samples, hypothesis: Hypothesis, log: Callable[[Hypothesis], float]
 ) -> Hypothesis:
-    """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
+    """Hypothesis whose size is refined to one degree (angle) or some per cent (factor), but stays
+    larger than the errors that every arm has.
+    """
     names, share = samples.model.joint_names, hypothesis.share
     kind, joint = hypothesis.kind, hypothesis.joint
     angle = kind is Fault.ZERO_ANGLE
@@ -117,8 +119,11 @@ def refined(
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
     reach = STEP if angle else 0.7
     low, high = middle - reach, middle + reach
+    if hypothesis.code in SIZED:  # less than twice what every arm is off by is as declared
+        least = 2.0 * (ANGLE if angle else OFF)
+        low, high = (max(low, least), high) if middle > 0.0 else (low, min(high, -least))
     if kind is Fault.CLOCK:  # slower still, inertia would vanish, which other faults explain
-        low, high = max(low, float(np.log(min(CLOCKS)))), min(high, float(np.log(max(CLOCKS))))
+        low, high = np.clip((low, high), np.log(min(CLOCKS)), np.log(max(CLOCKS)))
     best = minimize_scalar(
         lambda x: -log(mended(x)),
         bounds=(low, high),

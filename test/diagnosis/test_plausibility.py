@@ -29,6 +29,7 @@ from sysid_core.diagnosis.hypotheses import (
     Fault,
     Hypothesis,
     apparent_density,
+    clock_fault,
     gain_fault,
     mass_fault,
     mount_of,
@@ -652,6 +653,13 @@ def test_several_joints_with_other_conventions_are_another_robot(model, run):
     assert [reason.code for reason in judged(model, there).failures] == ["other-robot"]
     heavier = changed(there, effort=20.0 * effort)
     assert [reason.code for reason in judged(model, heavier).failures] == ["other-robot"]
+
+
+def test_a_fault_is_larger_than_the_errors_that_every_arm_has(model, run):
+    sift = Sift(collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=60))
+    assert sift.refined(clock_fault(0.7)).amount < np.exp(-0.19)
+    assert sift.refined(gain_fault(model.joint_names, 1, 2.0)).amount > np.exp(0.19)
+    assert sift.refined(zero_angle(model.joint_names, 1, 0.5)).amount > np.radians(2.9)
 
 
 def test_the_convention_of_one_joint_may_stand_for_those_of_others(model, run, monkeypatch):
