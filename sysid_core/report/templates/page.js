@@ -162,7 +162,7 @@ class Panels {
     }
     for (const [v, text] of tx) {
       if (!heat && !ax.names) element("path", grid, { d: `M${px(v)},${y0}V${y1}`, class: v === 0 ? "zero" : null });
-      if (!hideX) element("text", svg, turned ? { transform: `translate(${px(v) + 4},${y0 + 8}) rotate(-60)`, "text-anchor": "end", class: "tick" } : { x: px(v), y: y0 + 14, "text-anchor": "middle", class: "tick" }, turned ? String(text).slice(0, 26) : text);
+      if (!hideX) element("text", svg, turned ? { transform: `translate(${px(v) + 4},${y0 + 8}) rotate(-60)`, "text-anchor": "end", class: "tick" } : { x: Math.min(px(v), W - 2 - 3.1 * String(text).length), y: y0 + 14, "text-anchor": "middle", class: "tick" }, turned ? String(text).slice(0, 26) : text);
     }
     if (p.title) element("text", svg, { x: narrow ? 2 : x0, y: 13, class: "name" }, narrow ? p.title.slice(0, Math.floor(W / 6.4)) : p.title);
     if (p.ax.title && !hideX) element("text", svg, { x: (x0 + x1) / 2, y: H - 3, "text-anchor": "middle", class: "tick" }, p.ax.title);
