@@ -44,7 +44,7 @@ _RANGES = {
     Term.INERTIA: (0.0005, 0.002),
     Term.BACKLASH: (0.003, 0.01),
 }
-# Gravity doesn't load them: the inertia of their bodies over K counts as the drive's own.
+# Of unlimited stiffness: only the varying inertia of their bodies shows it, not gravity.
 _UPRIGHT = ("shoulder_pan", "wrist_roll")
 
 

@@ -28,7 +28,6 @@ from sysid_core.servos import (
     ServoMjcf,
     ServoModel,
     ServoRecording,
-    Term,
     identify_servos,
     read_recordings,
 )
@@ -54,7 +53,7 @@ def simplest(recordings: Sequence[ServoRecording]) -> ServoModel:
     tree = body_tree(ROBOT, ROBOT.joint_names)
     unit = tree.unit_of_torque([r.q for r in recordings])
     motions = joint_motions(recordings, body_tree(ROBOT.with_pi(ROBOT.pi / unit), tree.joints))
-    start = {term: TERMS[term].start for term in (*BASE, Term.COMPLIANCE)}
+    start = {term: TERMS[term].start for term in BASE}
     fits = [
         JointServo(j, solve_joint(m, start).values)
         for j, m in zip(tree.joints, motions, strict=True)

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from sysid_core.servos.bodies import Array, BodyTree
-from sysid_core.servos.examine import GRAVITY, Stops
+from sysid_core.servos.examine import Stops
 from sysid_core.servos.fit import (
     BLOCK,
-    COMMON,
     FEWEST_BLOCKS,
     TRIAL_STEP,
     JointFit,
@@ -29,12 +28,13 @@ from sysid_core.servos.fit import (
 )
 from sysid_core.servos.ground import Ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, Term
-from sysid_core.servos.recording import ROUNDING, ServoRecording
+from sysid_core.servos.recording import GRAVITY, ROUNDING, ServoRecording
 
 # What all servos with gears have, weakly shown or not: left out, the others take it over, and motions that
 # were not fitted suffer (two minutes of an SO-101's work: median 6.8 to 5.6 mrad).
 BASE = (
     Term.TIME_CONSTANT, Term.FRICTION, Term.BREAKAWAY, Term.BREAKAWAY_SPEED, Term.ZERO, Term.DELAY,
+    Term.COMPLIANCE,
 )  # fmt: skip
 # What held-out blocks may add. Limits come last: nearly all motions have a largest speed and error, which
 # other terms explain better.
@@ -100,9 +100,7 @@ class JointData:
     @cached_property
     def start(self) -> dict[Term, float]:
         """Simplest model, from which the search starts."""
-        known = self.feels_gravity or self.priors is not COMMON
-        terms = BASE + ((Term.COMPLIANCE,) if known else ())
-        terms += (Term.LOAD_FRICTION,) if self.feels_gravity else ()
+        terms = BASE + ((Term.LOAD_FRICTION,) if self.feels_gravity else ())
         return {t: self.priors[t].mean for t in terms}
 
     @cached_property

@@ -115,8 +115,6 @@ _FOLLOWS = 0.5
 _FAR = 4.0 * np.pi
 # [rad] Assembly on splines of 25 teeth misses by half a tooth, 0.126 rad, at most.
 HALF_TOOTH = 0.126
-# Of the largest torque of gravity: a range below which no stiffness shows, a tenth of such friction.
-GRAVITY = 1.0 / 30.0
 SURE = 3.0  # standard deviations
 
 

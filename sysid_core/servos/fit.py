@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.model import STEP, TERMS, Drive, Term, between
-from sysid_core.servos.recording import ROUNDING
+from sysid_core.servos.recording import GRAVITY, ROUNDING
 
 BLOCK = 4.0  # [s]: longer than a sticking drive keeps its error (2 s on a real SO-101)
 FEWEST_BLOCKS = 20  # of shorter recordings: each says something of the scatter between blocks
@@ -155,6 +155,8 @@ def solve_joint(
     middle = np.array([priors[term].mean for term in terms])
     spread = np.array([priors[term].deviation for term in terms])
     least = np.array([TERMS[term].least for term in terms])
+    if max(m.weight for m in motions) <= GRAVITY and Term.COMPLIANCE in terms:
+        least[terms.index(Term.COMPLIANCE)] = 0.0  # inertia doesn't show its sign
     most = np.array([TERMS[term].most for term in terms])
     step = TRIAL_STEP if trial else STEP
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from sysid_core.servos.bodies import Array, BodyTree, Loads
-from sysid_core.servos.examine import GRAVITY, HALF_TOOTH, SURE, Finding, ServoReason
+from sysid_core.servos.examine import HALF_TOOTH, SURE, Finding, ServoReason
 from sysid_core.servos.fit import (
     TRIAL_STEP,
     JointFit,
@@ -34,7 +34,7 @@ from sysid_core.servos.fit import (
     unlikely,
 )
 from sysid_core.servos.model import Term
-from sysid_core.servos.recording import ServoRecording
+from sysid_core.servos.recording import GRAVITY, ServoRecording
 
 ODDS = float(np.log(20.0))  # from which an alternative is believed, or no longer in doubt
 # Of a servo what a wrong load would change; the rest is what the motion itself shows.

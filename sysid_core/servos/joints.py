@@ -141,9 +141,8 @@ def _free_zero(
     off = np.median(
         np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in drive.motions])
     )
-    usual = {**fit.values, Term.ZERO: float(off)}
-    if Term.COMPLIANCE in usual:
-        usual[Term.COMPLIANCE] = drive.priors[Term.COMPLIANCE].mean
+    stiffness = {Term.COMPLIANCE: drive.priors[Term.COMPLIANCE].mean}
+    usual = {**fit.values, **stiffness, Term.ZERO: float(off)}
     starts = (fit.values, usual)
     free = {**priors, Term.ZERO: _ANY_ZERO}
     fits = [drive.fit(start, trial=True, priors=free) for start in starts]

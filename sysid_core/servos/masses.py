@@ -17,11 +17,11 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_core.servos.bodies import Array, BodyTree
-from sysid_core.servos.examine import GRAVITY, Finding, ServoReason
+from sysid_core.servos.examine import Finding, ServoReason
 from sysid_core.servos.fit import TRIAL_STEP, JointMotion, block_weights, errors, unlikely
 from sysid_core.servos.gravity import Odds, Witness, refitted, thinned
 from sysid_core.servos.model import TERMS, Term
-from sysid_core.servos.recording import ROUNDING, ServoRecording
+from sysid_core.servos.recording import GRAVITY, ROUNDING, ServoRecording
 
 _ITERATIONS = 10  # of Gauss and Newton: the deflections are nearly linear in the masses
 _PARTS = (1.0, 0.5, 0.25)  # of a step that are tried

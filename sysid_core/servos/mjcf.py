@@ -101,11 +101,7 @@ class ServoMjcf:
         Raises:
             ModelError: The stiffness of no joint is known, or MJCF cannot represent a joint.
         """
-        known = {
-            s.joint: 1.0 / s.values[Term.COMPLIANCE]
-            for s in model.servos
-            if s.values.get(Term.COMPLIANCE, 0.0) > 0.0
-        }
+        known = {s.joint: s.stiffness for s in model.servos if s.stiffness is not None}
         if not known:
             raise ModelError(
                 "No stiffness of a servo is known, so that torques cannot be computed, which MuJoCo needs.",
@@ -113,11 +109,8 @@ class ServoMjcf:
             )
         middle = float(np.median(list(known.values())))
         fields = {name: JointFields(driven=False) for name in model.robot.joint_names}
-        limits = dict(
-            zip(
-                model.robot.joint_names, zip(*model.robot.position_limits, strict=True), strict=True
-            )
-        )
+        names, bounds = model.robot.joint_names, np.transpose(model.robot.position_limits)
+        limits = dict(zip(names, bounds, strict=True))
         lost, constant, assumed, raised = {}, {}, {}, {}
         for servo in model.servos:
             terms = servo.values

@@ -144,6 +144,15 @@ class JointServo:
         """All parameters of the servo in the order of `TERMS`, shape (len(TERMS),)."""
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
+    @property
+    def stiffness(self) -> float | None:
+        """Stiffness of the position loop, if gravity or inertia determines its inverse to half of its
+        value [N m/rad]; None otherwise.
+        """
+        compliance = self.values.get(Term.COMPLIANCE, 0.0)
+        known = compliance > 2.0 * self.deviations.get(Term.COMPLIANCE, 0.0)
+        return 1.0 / compliance if known else None
+
     def in_words(self, term: Term) -> str:
         """Return the value of a term and its standard deviation with matching digits, or a note that the search
         ended at a bound.

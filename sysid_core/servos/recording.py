@@ -14,6 +14,8 @@ from sysid_core.robot import RobotModel
 
 Array = NDArray[np.float64]
 ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
+# Of the largest torque of gravity: a range below which no stiffness shows, a tenth of such friction.
+GRAVITY = 1.0 / 30.0
 
 
 @dataclass(frozen=True)

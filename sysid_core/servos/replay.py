@@ -15,7 +15,7 @@ from sysid_core.robot import RobotModel, hold_joints
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.joints import JointResult
-from sysid_core.servos.model import TERMS, ServoModel, Term
+from sysid_core.servos.model import TERMS, ServoModel
 from sysid_core.servos.recording import ServoRecording
 from sysid_core.servos.scales import servo_scales
 
@@ -156,9 +156,8 @@ def _draw_servos(report: Report, servos: Iterable[JointResult]) -> None:
         for term in joint.servo.values:
             row = (TERMS[term].meaning, joint.servo.in_words(term), TERMS[term].unit)
             rows.append(row)
-        compliance = joint.servo.values.get(Term.COMPLIANCE, 0.0)
-        if compliance > 2 * joint.servo.deviations.get(Term.COMPLIANCE, 0.0):
-            rows.append(("stiffness K", f"{1 / compliance:.3g}", "N m/rad"))
+        if joint.servo.stiffness is not None:
+            rows.append(("stiffness K", f"{joint.servo.stiffness:.3g}", "N m/rad"))
         for name, stop in zip(("lower", "upper"), joint.servo.stops, strict=True):
             if np.isfinite(stop):
                 rows.append((f"{name} mechanical stop", f"{stop:.4g}", "rad"))

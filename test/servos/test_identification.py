@@ -214,6 +214,21 @@ def test_a_limit_that_no_servo_has_is_not_found(seed: int, robot: RobotModel) ->
     assert 0.3 < np.median(np.abs(errors)) < 1.0  # as a normal distribution's: 0.67
 
 
+def test_what_gravity_deflects_a_light_joint_by_is_not_its_zero() -> None:
+    light = re.sub('(fore.*?)value="0.3"', r'\1value="0.02"', URDF, flags=re.DOTALL)
+    light = load_robot(light.replace('"0.0005"', '"1e-5"').replace('"0.001"', '"1e-5"'))
+    terms = {Term.COMPLIANCE: 0.1, Term.TIME_CONSTANT: 0.05, Term.FRICTION: 0.01, Term.DELAY: 0.02}
+    arm = ServoModel(light, tuple(JointServo(joint, terms) for joint in light.joint_names))
+    t, tick = np.arange(0.0, 20.0, 0.04), 2 * np.pi / 4096
+    target = 0.5 * np.sin(np.pi * t[:, None] * [0.6, 1.0])
+    q = np.round(arm.simulate(t, target, t, target[0]) / tick) * tick
+    result = identify_servos([ServoRecording("motion", arm.joints, t, q, t, target)], light)
+    elbow = result.model.servos[1]
+    # A sixtieth of the largest torque deflects it by 2 mrad.
+    for term, true in ((Term.COMPLIANCE, 0.1), (Term.ZERO, 0.0)):
+        assert abs(elbow.values[term] - true) < 2.0 * elbow.deviations[term]
+
+
 def test_a_base_on_a_wall_is_saved_with_its_gravity(
     robot: RobotModel, motions: tuple[ServoRecording, ...], tmp_path: Path
 ) -> None:
