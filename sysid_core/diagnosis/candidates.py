@@ -139,10 +139,8 @@ def _share_of_angle(angle: float) -> float:
     """Prior probability of a size of a wrong zero: conventions differ by quarter turns as often as
     by all other angles together.
     """
-    steps = np.round(_ANGLES / STEP)
-    quarters = (steps % 3 == 0).sum()
     step = round(angle / STEP)
-    return float(0.5 / (quarters if step and step % 3 == 0 else len(steps) - quarters))
+    return 0.5 / (3 if step and step % 3 == 0 else len(_ANGLES) - 3)
 
 
 def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:

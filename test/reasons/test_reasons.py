@@ -142,3 +142,16 @@ def test_nothing_reads_a_sentence() -> None:
         for node in read_sentences(tree)
     ]
     assert found == []
+
+
+def test_what_was_not_judged_is_shown_beside_warnings_and_failures():
+    unseen, late = (
+        Reason.not_judged("unseen-missing"),
+        Reason.warning("efforts-late", ms=1.0, sd=0.1),
+    )
+    for notable in (late, Reason.failure("masses-missing")):
+        assert Verdict((unseen, notable)).decisive == (notable, unseen)
+    missing = Reason.missing("nothing-predicted")
+    assert Verdict((late, missing)).decisive == (missing, late)
+    sound = Reason.held("estimate-sound")
+    assert Verdict((unseen, sound)).decisive == (sound, unseen)
