@@ -96,7 +96,7 @@ def tree_of(model: RobotModel) -> Tree:
     """Return the tree of a robot.
 
     Raises:
-        ModelError: No format supports a joint, or no simulator accepts a body.
+        ModelError: A joint is neither revolute nor prismatic, or no simulator accepts a body.
     """
     tree = model.pin_model
     lower, upper = model.position_limits
@@ -148,7 +148,7 @@ def _accepted(pi: Array) -> bool:
 
 
 def require_single_joints(model: RobotModel) -> None:
-    """Raise an error for joints that no format supports.
+    """Raise an error for joints that are not exported.
 
     Raises:
         ModelError: A joint is neither revolute nor prismatic.
@@ -190,7 +190,7 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
             direction = S[3:] if np.any(S[3:]) else S[:3]
             return not np.any(S[3:]), direction / np.linalg.norm(direction)
     raise ModelError(
-        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) is neither revolute nor prismatic, so that no format can express it.",
+        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) is neither revolute nor prismatic, and only such joints are exported.",
         remedy=f"Fix the base, or lock it: {lock_options([model.pin_model.names[j]])}.",
         joint=model.pin_model.names[j],
     )
