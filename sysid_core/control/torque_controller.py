@@ -101,6 +101,7 @@ class TorqueController:
         self._period = 0.0  # between the last two set points
         self._measured: tuple[float, Array, Array] | None = None
         self._moved_at = -np.inf
+        self._commanded_at: float | None = None  # the last effort [s]
         self._posture: Array | None = None
         self._former: tuple[float, ClosedChain] | None = None
         self._good: tuple[ClosedChain, ...] = ()  # sets before the one in use, newest last
@@ -217,13 +218,16 @@ class TorqueController:
         Raises:
             SignalError: The computed efforts are not finite.
         """
+        sees = self._is_fresh(t, self._measured, self.timing.state_timeout)
+        begun = self._set_point is not None or self.state is ControllerState.BLIND
+        if self._is_interrupted(t, sees):  # a new set point must begin where the robot is then
+            self._set_point = None
         reference = self.desired(t)
-        if reference is None or self._set_point is None:
-            self.state = ControllerState.IDLE
+        if reference is None or self._set_point is None or not sees:
+            self.state = ControllerState.BLIND if begun and not sees else ControllerState.IDLE
+            self._commanded_at = None
             return None
-        if not self._is_fresh(t, self._measured, self.timing.state_timeout):
-            self.state = ControllerState.BLIND
-            return None
+        self._commanded_at = t
         q_d, v_d, _ = reference
         assert self._measured is not None
         if self._is_fresh(t, self._set_point, self.timing.setpoint_timeout):
@@ -247,6 +251,17 @@ class TorqueController:
         out = np.clip(u, -self.limits, self.limits)
         self.saturated = out != u
         return np.asarray(out)
+
+    def _is_interrupted(self, t: float, sees: bool) -> bool:
+        """True if no effort was commanded for so long in a motion that the robot's own watchdog may
+        have stopped it, elsewhere than the reference.
+        """
+        if self._set_point is None or not np.any(
+            np.abs(self._set_point[2]) > self.timing.still_speed
+        ):
+            return False
+        silent = 0.0 if self._commanded_at is None else t - self._commanded_at
+        return not sees or silent > self.timing.state_timeout
 
     def _feedback(self, error: Array, v_d: Array, v: Array, a_d: Array) -> Array:
         """Acceleration `w^2 e + 2 w (v_d - v)` due to a position error, (n_a,), within the

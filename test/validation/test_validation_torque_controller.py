@@ -150,6 +150,23 @@ def test_without_fresh_states_nothing_is_commanded(arm: ClosedChain) -> None:
     assert controller.state is ControllerState.BLIND
 
 
+@pytest.mark.parametrize("blind", [True, False])
+def test_a_robot_that_its_watchdog_has_stopped_is_not_driven_to_the_old_reference(
+    arm: ClosedChain, blind: bool
+) -> None:
+    """After states were lost, or this process was stopped: it jumped by 0.4 rad with 38 rad/s^2."""
+    controller = tracking(arm)
+    controller.set_point(0.1, Q, np.full(6, 1.4), ZERO)
+    controller.measured(0.1, Q, np.full(6, 1.4))
+    assert controller.effort(0.1) is not None
+    if blind:
+        assert controller.effort(0.5) is None
+    controller.measured(0.9, Q + 0.19, ZERO)
+    assert controller.effort(0.9) is None and controller.state is ControllerState.IDLE
+    controller.set_point(0.91, Q + 0.19, ZERO, ZERO)
+    assert controller.effort(0.91) is not None
+
+
 def test_nothing_is_commanded_before_the_first_set_point(arm: ClosedChain) -> None:
     controller = TorqueController(arm, 10.0)
     controller.measured(0.0, Q, ZERO)
