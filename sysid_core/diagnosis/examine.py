@@ -125,13 +125,16 @@ class Examination:
     @property
     def _is_explained(self) -> bool:
         """True if the correction of the faults that were found leaves little of the efforts
-        unexplained, also in held-out blocks; otherwise, they are not the cause, or not alone.
+        unexplained, also in held-out blocks; otherwise, they are not the cause, or not alone. Two
+        faults are believed only if the masses of the URDF explain something: of another robot, two
+        look like its cause.
         """
         last = self.findings[-1].explanation if self.findings else self.ranked[0]
         if last.hypothesis.kind is Fault.SILENT:
             return True
         fits = last.is_model or self.ranked[0].is_model
-        return fits and min(self.shares) <= FAIL_SHARE
+        some = len(self.findings) < _TOGETHER or self.shares[0] <= 1.0 - FAIL_SHARE
+        return fits and some and min(self.shares) <= FAIL_SHARE
 
     @property
     def verdict(self) -> Verdict:

@@ -575,6 +575,10 @@ def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
     used = np.ones(n, dtype=bool)
     poor = Examination(model.joint_names, used, (zero,), right, (0.3, 0.9), 10.0)
     assert [reason.code for reason in poor.verdict.failures] == ["cannot-tell"]
+    # Nor are two faults of a robot of whose torques the URDF explains nothing.
+    for urdf, codes in ((0.98, {"cannot-tell"}), (0.5, {"zero-angle"})):
+        two = Examination(model.joint_names, used, (zero, zero), right, (urdf, 0.01), 10.0)
+        assert {reason.code for reason in two.verdict.failures} == codes
 
 
 def test_one_of_two_causes_is_told_and_efforts_are_never_unrelated_beside_a_model(model):
