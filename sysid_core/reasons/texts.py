@@ -878,7 +878,7 @@ TEXTS: Mapping[str, Text] = {
         "Known mass",
         "The estimated mass ({mass:.3f} ± {sd:.3f} kg) differs from the true {truth:g} kg by {off:+.1%}, {deviations:.1f} standard deviations.",
         "Calibrate the drive gains with a known load (`sysid identify --loaded`), and weigh again.",
-        "An error common to all drive gains changes the mass in the same proportion, and the standard deviation does not include it.",
+        "An error common to all drive gains changes the mass in the same proportion.",
         "payload_identification.md",
     ),
     "servo-sign": Text(

@@ -363,6 +363,6 @@ def loaded_arm_report(
                 strict=True,
             )
         ],
-        f"Standard deviation of each gain: {100 * gain_sd:.3g} %, independent of the others",
+        f"Standard deviation of each gain: {100 * gain_sd:.3g} %, half of its variance common to all drives",
     )
     return report

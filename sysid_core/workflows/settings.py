@@ -152,8 +152,8 @@ class TorqueWeighingSettings:
             parameters of the URDF are used instead.
         arm: estimate.yaml of the unloaded arm (full parameters), which replaces --unloaded.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
-        gain_sd: Relative standard deviation of each drive gain; default: the column map's `gain_sd`,
-            or 0.05.
+        gain_sd: Relative standard deviation of each drive gain, half of whose variance is common to
+            all drives; default: the column map's `gain_sd`, or 0.05.
         target_current: Columns FIRST-LAST of the controller's desired currents. The gains computed
             from these and from --target-torque replace those of the column map.
         target_torque: Columns FIRST-LAST of the controller's model torques.

@@ -187,18 +187,9 @@ def weigh_by_torques(
     truth = settings.true_mass if np.isfinite(settings.true_mass) else None
     if truth is not None:
         verdict += judge_truth(fit.estimate, truth)
-    estimate = replace(fit.estimate, notes=(*fit.estimate.notes, _COMMON_GAIN))
-    fit = replace(fit, estimate=estimate)
     return WeighedByTorques(
         fit, drives, gain_sd, verdict, truth, settings.frame, inputs_of(settings)
     )
-
-
-_COMMON_GAIN = (
-    "The standard deviations include gain errors of single drives, but not an error common to all drives, which"
-    " changes the mass in the same proportion. Gains that were calibrated with a known load exclude it"
-    " (`sysid identify --loaded`)."
-)
 
 
 def judge_truth(estimate: Estimate, mass: float) -> Verdict:

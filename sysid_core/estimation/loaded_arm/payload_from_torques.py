@@ -165,7 +165,8 @@ class PayloadFromTorques:
         friction: Friction terms per joint; default: those of geared arms, load-dependent friction
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the drive gains (torque scale), a number or shape
-            (n,); the errors are independent and included in the covariance.
+            (n,). As for force-torque sensors, half of the variance is common to all drives: the gains
+            of one arm often have one source.
         reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
             of the frame [m].
         size: Radius of a ball of about the size of the payload [m], for the prior of its inertia,
@@ -294,6 +295,7 @@ class PayloadFromTorques:
         """
         rows = fit.gain[-10:]
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
+        by_gain = np.column_stack([by_gain, by_gain.sum(axis=1)]) / np.sqrt(2.0)  # last: common
         covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
         pi, notes = self._load.consistent(fit.x[-10:], covariance, information, mean, prior)
