@@ -71,8 +71,8 @@ def identifiability(
     if robot in reference_loops():
         remark(
             "warning:",
-            f"The loops of '{robot}' are ignored: this is its open chain. The parameters of the closed"
-            f" chain: sysid loops check {robot}.",
+            f"The loops of '{robot}' are ignored: this is its open chain. To analyse the closed"
+            f" chain, run `sysid loops check {robot}`.",
             to=errors,
         )
     found = _rotors(robot, model, rotors)

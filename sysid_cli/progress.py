@@ -16,7 +16,7 @@ _FIRST_S = 0.5  # after which the reading of a file is shown
 
 
 class Shown:
-    """Progress of a command: the present step, and its share and remaining time if they are known.
+    """Progress of a command: the current step, and its share and remaining time if they are known.
 
     Args:
         console: Console on which the progress is shown.

@@ -86,8 +86,8 @@ class Samples:
         )
 
     def with_torques(self, change: Callable[[Array], Array]) -> Samples:
-        """Return a copy with other torques; `change` is a linear function of the last axis, the
-        joints.
+        """Return a copy whose torques and their derivatives are transformed by `change`, a linear
+        function that acts along the last axis (joints).
         """
         return replace(
             self,

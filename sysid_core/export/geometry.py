@@ -187,8 +187,8 @@ class MeshFolder:
     _copied: dict[Path, str] = field(default_factory=dict)
 
     def copy(self, name: str, taken: Callable[[Path], bool] = lambda path: True) -> str | None:
-        """Copy a mesh and return its new name; None with a note if the mesh is not found or not
-        taken.
+        """Copy a mesh and return its new name; None if the mesh is not found or the
+        target does not read its format, which the export states.
 
         Args:
             name: Name of the mesh in the URDF.

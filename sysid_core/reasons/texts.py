@@ -199,7 +199,7 @@ TEXTS: Mapping[str, Text] = {
         "The torques depend on the motion, but this URDF explains them only if the zeros or directions of {joints} differ from it."
         + _EVIDENCE,
         "Use the URDF of the recorded robot. Check the link lengths, and the axes, zero angles and order of the joints.",
-        "The model explains the efforts better if several joints have other zero angles or directions than in the URDF.",
+        "The model explains the efforts better if several joints have zero angles or directions that differ from those in the URDF.",
     ),
     "load-comes-or-goes": Text(
         "Load change during the recording",
@@ -229,7 +229,7 @@ TEXTS: Mapping[str, Text] = {
     "blocks-unpredicted": Text(
         "Masses that do not predict the recording",
         "Masses that were fitted to one part of the recording leave {free:.0%} of the variance of the efforts in the other parts unexplained (the masses of the"
-        " URDF leave {urdf:.0%}). Therefore, no check of the URDF and the data before the fit is conclusive.",
+        " URDF leave {urdf:.0%}). Therefore, none of the checks of the data before the fit is conclusive.",
         "Record a longer motion in which all joints move. Check the time stamps and the delays.",
         "For this test, each quarter of the recording is predicted by masses that were fitted to the other three quarters.",
     ),
@@ -241,7 +241,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "load-lacking": Text(
         "Tool or payload missing in the URDF",
-        "According to the torques, '{link}' carries {mass:.2g} ± {sd:.1g} kg more than in the URDF."
+        "According to the torques, '{link}' is {mass:.2g} ± {sd:.1g} kg heavier than in the URDF."
         + _EVIDENCE,
         "Check whether a tool or payload is attached that the URDF does not contain. If it is not added to the URDF, the"
         " identified parameters of the last link include it.",
@@ -962,7 +962,7 @@ TEXTS: Mapping[str, Text] = {
         "Exchanged columns",
         "The columns of {joint} and {other} are interchanged, in both commands and positions. The deflections under gravity show this (odds {value:.3g} : 1).",
         "List the joint names in the order of the columns (`--joints`).",
-        "If commands and positions have the same wrong order, only the deflections under gravity reveal it, because the"
+        "If commands and positions have the same wrong order of joints, only the deflections under gravity reveal it, because the"
         " rest of the simulated motion is the same.",
         "tutorials/lerobot_arm.md",
     ),

@@ -68,7 +68,7 @@ class WrenchAxes(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """Load that follows from an alternative hypothesis.
+    """Load that results if the wrench follows another convention than the declared one.
 
     Attributes:
         probability: Probability of the hypothesis, among all.
