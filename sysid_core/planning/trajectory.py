@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,9 @@ from sysid_core.files import (
     yaml_text,
 )
 from sysid_core.robot import Array, RobotModel, lock_options
-from sysid_core.robot.loops import ClosedChain
+
+if TYPE_CHECKING:
+    from sysid_core.robot.loops import ClosedChain
 
 GRID = 0.01  # [s]; finer trajectories are checked as they are
 SCHEMA = "robot_sysid/trajectory/1"

@@ -22,6 +22,7 @@ from sensor_msgs.msg import JointState
 
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
+from sysid_core.signals.wrench import SensorFrame
 from sysid_monitor.graph_view import GraphView
 from sysid_nodes.data_logger.live_filtering import LiveFiltering
 from sysid_nodes.estimator.sensor import SensorComponent
@@ -99,7 +100,7 @@ def executor() -> tuple[Any, Callable[[str], Any]]:
 def estimator() -> tuple[Any, Callable[[str], Any]]:
     config = SimpleNamespace(sensor_frame="tool0", sensor_parent="", wrench_frames=())
     sensor = SensorComponent(a_node(config=config), nothing)
-    sensor._robot = sensor._bare = MODEL
+    sensor._sensor = SensorFrame(MODEL, "tool0")
     return sensor, sensor.check_frame
 
 

@@ -23,6 +23,7 @@ from sysid_core.clock_gate import ClockGate, StampError
 from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
+from sysid_core.signals.wrench import SensorFrame
 from sysid_nodes.estimator.payload import PayloadComponent
 from sysid_nodes.estimator.sensor import SensorComponent
 from sysid_nodes.lifecycle.clocks import ClockWatch
@@ -116,7 +117,7 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> Tool:
         destroy_subscription=out.heard.pop,
     )
     out.sensor = SensorComponent(listening, lambda model: None)
-    out.sensor._robot, out.sensor._outside = MODEL, "tool0_controller"
+    out.sensor._sensor, out.sensor._outside = SensorFrame(MODEL, "tool0"), "tool0_controller"
     return out
 
 
