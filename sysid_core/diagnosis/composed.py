@@ -53,13 +53,12 @@ def _composed(
         rest = Sift(whole(samples, faults).mend(samples) if faults else samples)
         best = rest.refined(max(options, key=rest.log))
         more = [*faults, best]
+        log = sift.log(whole(samples, more))
         for fault in faults:
             fewer = [other for other in more if other is not fault]
-            if sift.log(whole(samples, fewer)) > sift.log(whole(samples, more)) - np.log(
-                len(options)
-            ):
-                more = fewer
-        log = sift.log(whole(samples, more))
+            without = sift.log(whole(samples, fewer))
+            if without > log - np.log(len(options)):
+                more, log = fewer, without
         if log - worth < np.log(len(options)):
             return
         faults, worth = more, log

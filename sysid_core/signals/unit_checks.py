@@ -48,9 +48,10 @@ def require_sound_units(
     # wrong: in degrees, if all joints together exceed their ranges by more than a motion in degrees falls short.
     share = float(np.prod(np.maximum(moved / reach, 1.0)))
     degrees = share * np.radians(share) > 1.0 and np.all(beyond(np.radians(stream.q)) <= 0.5)
-    far = np.flatnonzero(beyond(stream.q) > 0.5)
+    outside = beyond(stream.q)
+    far = np.flatnonzero(outside > 0.5)
     if len(far) and (near or degrees or np.any(moved > reach.max())):
-        j = far[np.argmax(beyond(stream.q)[far])]
+        j = far[np.argmax(outside[far])]
         worst = stream.q[np.argmax(np.maximum(lower - stream.q, stream.q - upper)[:, j]), j]
         raise SignalError(
             f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the"

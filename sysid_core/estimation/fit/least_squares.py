@@ -254,25 +254,11 @@ class ConsistentLeastSquares:
         measured = replace(measured, covariance=of_base)
         covariance = np.zeros((len(free), len(free)))
         covariance[np.ix_(free, free)] = lifted
-        verdicts = verdicts_of_all(regression, free, base, measured)
         return replace(
-            measured,
+            estimate_of_all(regression, base, measured, values, covariance, free, declared),
             method=self.name,
-            names=regression.names,
-            values=values,
-            units=regression.units,
-            covariance=covariance,
-            verdicts=verdicts,
-            consistent=consistency_of(regression, values),
-            combinations={},
             changes=weights.changes,
             notes=(*notes, *weights.notes, *error.notes, *measured.notes),
-            unknown=tuple(
-                name
-                for name, verdict, told in zip(regression.names, verdicts, declared, strict=True)
-                if verdict is not ParameterVerdict.IDENTIFIABLE and not told
-            ),
-            measured=measured,
         )
 
     def _constrained(
@@ -360,14 +346,53 @@ def _shrunken_covariance(
     return ParameterUncertainty.from_data(normal, M + M_prior, np.diag(s**2)).covariance
 
 
-def consistency_of(regression: Regression, values: Array) -> dict[str, bool]:
-    """Return whether each body is physically consistent, by name; from parameters (p,)."""
+def estimate_of_all(
+    regression: Regression,
+    base: BaseParameters,
+    measured: Estimate,
+    values: Array,
+    covariance: Array,
+    free: NDArray[np.bool_],
+    declared: NDArray[np.bool_],
+) -> Estimate:
+    """Return the estimate of all p parameters that goes with one of the base parameters.
+
+    Args:
+        regression: Measurement equations.
+        base: Base parameters of the free columns.
+        measured: Estimate of the base parameters.
+        values: Estimates, shape (p,).
+        covariance: Their covariance, shape (p, p).
+        free: Mask of the parameters that were estimated, shape (p,).
+        declared: Mask of the parameters that the user declared as known, shape (p,).
+    """
+    verdicts = _verdicts(regression, free, base, measured)
+    return replace(
+        measured,
+        names=regression.names,
+        values=values,
+        units=regression.units,
+        covariance=covariance,
+        verdicts=verdicts,
+        consistent=_consistency(regression, values),
+        combinations={},
+        unknown=tuple(
+            name
+            for name, verdict, told in zip(regression.names, verdicts, declared, strict=True)
+            if verdict is not ParameterVerdict.IDENTIFIABLE and not told
+        ),
+        measured=measured,
+    )
+
+
+def _consistency(regression: Regression, values: Array) -> dict[str, bool]:
+    """Physical consistency of each body, by name, from parameters (p,)."""
     bodies = values[: regression.n_inertial].reshape(-1, 10)
     found = is_physically_consistent(bodies)
     return {body: bool(ok) for body, ok in zip(regression.bodies, found, strict=True)}
 
 
-def verdicts_of_all(
+def _verdicts(
     regression: Regression, free: NDArray[np.bool_], base: BaseParameters, measured: Estimate
 ) -> tuple[ParameterVerdict, ...]:
     """Identifiability verdicts of the parameters: from the structure first, then from the standard

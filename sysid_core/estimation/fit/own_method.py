@@ -19,9 +19,8 @@ from sysid_core.estimation.fit.consistent_problem import (
 from sysid_core.estimation.fit.least_squares import (
     LeastSquares,
     base_verdicts,
-    consistency_of,
+    estimate_of_all,
     lifted_covariance,
-    verdicts_of_all,
 )
 from sysid_core.estimation.fit.model_error import BLOCKS, moderated
 from sysid_core.estimation.fit.regression import Regression, compress
@@ -112,27 +111,10 @@ class OwnMethod:
             residual_rms=regression.residual_rms(regression.tau - regression.predict(values)),
             notes=seen.sentences(base.base_names),
         )
-        consistent = consistency_of(regression, values)
-        if not all(consistent.values()):
-            return measured
-        free = np.ones(len(values), dtype=bool)
-        verdicts = verdicts_of_all(regression, free, base, measured)
-        return replace(
-            measured,
-            names=regression.names,
-            values=values,
-            units=regression.units,
-            covariance=lifted_covariance(base.regrouping, seen, s),
-            verdicts=verdicts,
-            consistent=consistent,
-            combinations={},
-            unknown=tuple(
-                name
-                for name, verdict in zip(regression.names, verdicts, strict=True)
-                if verdict.value != "identifiable"
-            ),
-            measured=measured,
-        )
+        free, none = np.ones(len(values), dtype=bool), np.zeros(len(values), dtype=bool)
+        covariance = lifted_covariance(base.regrouping, seen, s)
+        whole = estimate_of_all(regression, base, measured, values, covariance, free, none)
+        return measured if whole.physically_consistent is False else whole
 
     def _values(self, regression: Regression) -> Array:
         values = np.asarray(self.function(regression), dtype=float)
