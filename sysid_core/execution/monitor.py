@@ -221,6 +221,24 @@ class ExecutionMonitor:
         q, v = self.in_order(measured)
         return (q, v) if np.all(np.isfinite(q)) and np.all(np.isfinite(v)) else None
 
+    def stale(self, now: float, measured: Measured | None, share: float = 1.0) -> Fault | None:
+        """Return the fault if the newest state or wrench is too old; None if both are recent.
+
+        Args:
+            now: Current time [s].
+            measured: Newest measured state; None if none has arrived.
+            share: Allowed age as a fraction of the one that ends a motion.
+        """
+        age = np.inf if measured is None else now - measured.stamp
+        if not age <= share * self.limits.stale_after:
+            return Fault(FaultCode.STATE_STALE, {"seconds": age})
+        if measured is None or measured.wrench is None or measured.wrench_stamp is None:
+            return None
+        age = now - measured.wrench_stamp
+        if age <= share * self.limits.wrench_stale_after:
+            return None
+        return Fault(FaultCode.WRENCH_STALE, {"seconds": age})
+
     def fault(
         self, now: float, measured: Measured | None, q_commanded: ArrayLike | None = None
     ) -> Fault | None:
@@ -246,7 +264,7 @@ class ExecutionMonitor:
                 return Fault(FaultCode.NOT_FINITE, {"kind": key})
         return (
             self._state_fault(measured, q_commanded)
-            or self._stale_wrench(now, measured)
+            or self.stale(now, measured)
             or self._wrench_fault(measured)
         )
 
@@ -296,14 +314,6 @@ class ExecutionMonitor:
         if speed > limits.tcp_speed:
             return Fault(FaultCode.TCP_SPEED, {"value": speed, "upper": limits.tcp_speed})
         return None
-
-    def _stale_wrench(self, now: float, measured: Measured) -> Fault | None:
-        if measured.wrench is None or measured.wrench_stamp is None:
-            return None
-        age = now - measured.wrench_stamp
-        if age <= self.limits.wrench_stale_after:
-            return None
-        return Fault(FaultCode.WRENCH_STALE, {"seconds": age})
 
     def _wrench_fault(self, measured: Measured) -> Fault | None:
         if measured.wrench is None:

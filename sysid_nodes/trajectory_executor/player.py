@@ -108,7 +108,9 @@ class MotionPlayer:
             return
         core, began = self.core, self._inputs.now()
         if core.state is ExecutorState.CHECKING:
-            missing = self._problem(began) or self._stale
+            # Half the age, so that the state is still recent after the way to it is planned.
+            state = self._inputs.robot.measured
+            missing = self._problem(began) or core.monitor.stale(began, state, share=0.5)
             if missing and began < self._wait_until:
                 return
             if missing:
@@ -117,15 +119,6 @@ class MotionPlayer:
         took = self._inputs.now() - began
         if core.state is ExecutorState.CHECKING and took > _LONG_S:
             self._wait_until = began + took + _PATIENCE_S
-
-    @property
-    def _stale(self) -> Fault | None:
-        """Fault if the newest state is too old for planning; None if it is recent."""
-        measured = self._inputs.robot.measured
-        age = math.inf if measured is None else self._inputs.now() - measured.stamp
-        if age <= 0.5 * self._node.config.stale_s:
-            return None
-        return Fault(FaultCode.STATE_STALE, {"seconds": age})
 
     def _problem(self, now: float) -> Fault | None:
         """Fault reported by a safety input; None if there is none."""

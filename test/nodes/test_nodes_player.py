@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The player of motions: what it waits for between the check of a motion and its begin."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
+
+from executor_play import AWAY, LIMITS, MODEL, QUICK, TRAJECTORY
+
+from sysid_core.execution import Executor, ExecutorState, Measured, MonitorLimits
+from sysid_nodes.trajectory_executor import player as module
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.player import MotionPlayer
+
+CHECK_S = 1.0  # in which no message is taken in
+
+
+@pytest.fixture
+def playing(monkeypatch: pytest.MonkeyPatch) -> tuple[MotionPlayer, Executor, Any]:
+    """A player after the check of a motion, and what it has received before."""
+    drive = SimpleNamespace(
+        dropped="", completed=False, lateness=0.0, under_way=False, takes_whole=False
+    )
+    drive.stream = lambda command: None
+    drive.stop = drive.cancel = lambda: None
+    monkeypatch.setattr(module, "build_drive", lambda *_: drive)
+    before = Measured(0.0, MODEL.joint_names, AWAY, np.zeros(6), None, np.zeros(6), 0.0)
+    inputs = SimpleNamespace(time=0.0, robot=SimpleNamespace(measured=before))
+    inputs.safety = SimpleNamespace(problem=lambda now: "")
+    inputs.scaling = SimpleNamespace(value=lambda now: None)
+    inputs.now = lambda: inputs.time
+    node: Any = SimpleNamespace(config=TrajectoryExecutorConfig(), executor=None)
+    watched: Any = inputs
+    player = MotionPlayer(node, watched, lambda *_: None)
+    limits = dataclasses.replace(
+        MonitorLimits.from_limits(LIMITS), stale_after=0.2, wrench_stale_after=0.5
+    )
+    core = Executor(MODEL, TRAJECTORY, LIMITS, limits, settings=QUICK)
+    player.play(core).send(None)
+    inputs.time = CHECK_S
+    return player, core, inputs
+
+
+def test_a_motion_begins_with_the_first_wrench_after_a_long_check(playing: Any) -> None:
+    player, core, inputs = playing
+    inputs.robot.measured = dataclasses.replace(inputs.robot.measured, stamp=CHECK_S)
+    player.tick()  # the joint states have come, the wrench is still the one before the check
+    assert core.state is ExecutorState.CHECKING
+    for _ in range(3):
+        inputs.time += 0.01
+        fresh = {"stamp": inputs.time, "wrench_stamp": inputs.time}
+        inputs.robot.measured = dataclasses.replace(inputs.robot.measured, **fresh)
+        player.tick()
+    assert core.state is ExecutorState.MOVING_TO_START
+
+
+def test_a_sensor_that_stays_silent_ends_the_run_before_anything_moves(playing: Any) -> None:
+    player, core, inputs = playing
+    while not core.state.is_final and inputs.time < CHECK_S + 5.0:
+        inputs.time += 0.1
+        inputs.robot.measured = dataclasses.replace(inputs.robot.measured, stamp=inputs.time)
+        player.tick()
+    assert core.fault is not None and core.fault.code == "wrench_stale"
+    assert core.state is ExecutorState.ABORTED and core.play is None
