@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from sysid_nodes.simulated_robot.pace import LockStep, WallPace
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 
 
 def simulate(pace: WallPace, walls: list[float], simulated: float = 0.0) -> float:
@@ -41,9 +42,11 @@ def test_in_lock_step_a_late_command_stops_the_time_and_a_stall_of_the_robot_is_
 def test_time_waits_for_an_executor_that_moves_the_robot_and_for_no_other() -> None:
     pace = LockStep(0.0, 0.0, patience=5.0)
     pace.reported("executing", 0.0, 0.0)
-    assert simulate(pace, ticks(0.0, 3.0)) == pytest.approx(0.3, abs=0.02)
-    pace.reported("done", 3.0, 0.3)
-    assert simulate(pace, ticks(3.0, 4.0), 0.3) == pytest.approx(1.3, abs=0.03)
+    waits_at = simulate(pace, ticks(0.0, 3.0))
+    longest = TrajectoryExecutorConfig()  # a stall ends the motion after this
+    assert 0.1 < waits_at < min(longest.stale_s, longest.max_step_s)
+    pace.reported("done", 3.0, waits_at)
+    assert simulate(pace, ticks(3.0, 4.0), waits_at) == pytest.approx(1.0 + waits_at, abs=0.03)
 
 
 def test_time_runs_slower_where_it_is_told_to() -> None:
