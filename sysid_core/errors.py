@@ -92,6 +92,6 @@ class SolverError(SysIdError):
 
 
 class BatchError(SysIdError):
-    """Error in the processing of many recordings, which cannot start, or whose results cannot be
+    """Error in the processing of many recordings: it cannot start, or its results cannot be
     written.
     """

@@ -36,8 +36,8 @@ class _Unloaded(ModuleType):
 def lazy_import(name: str) -> Any:
     """Return the module that is loaded at the first access to one of its attributes.
 
-    A node that never solves a cone programme then needs neither the time nor the memory for
-    importing the solver (a quarter of a second and about 40 MB each). The recipe is that of
+    A node that never solves a cone program then needs neither the time nor the memory for the
+    import of such a module (a quarter of a second and about 40 MB for each). The recipe is that of
     `importlib.util.LazyLoader`.
 
     Raises:

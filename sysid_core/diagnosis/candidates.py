@@ -127,7 +127,7 @@ def _signs(samples: Samples, names: tuple[str, ...], used: Array) -> Iterator[Hy
 
 
 def conventions(samples: Samples, joint: int) -> list[Hypothesis]:
-    """Return the hypotheses that a joint has another zero or direction than in the URDF."""
+    """Return the hypotheses that a joint's zero position or direction differs from the URDF."""
     names = samples.model.joint_names
     reverse = sign_fault(names, (joint,), Fault.JOINT_SIGN)
     zeros = (zero_angle(names, joint, float(x)) for x in _ANGLES)
@@ -144,9 +144,10 @@ def _share_of_angle(angle: float) -> float:
 
 
 def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:
-    """Return the hypothesis that the robot is another one, in which the zeros or directions of
-    several joints, and possibly all masses, differ from the description by these faults. Any number
-    of joints, zeros and directions, and all factors of the masses are equally likely.
+    """Return the hypothesis that the recordings are those of another robot, which differs from the
+    description by all of these faults: zero positions or directions of several joints, and possibly
+    all masses by one factor. All numbers of joints, zero positions, directions and mass factors are
+    equally likely a priori.
     """
     names, n = samples.model.joint_names, samples.q.shape[1]
     changes = [fault for fault in faults if fault.joint is not None]
@@ -239,8 +240,8 @@ def matched_efforts(samples: Samples) -> Array:
 def matched_signs(samples: Samples) -> Array:
     """Find the signs of the efforts that fit the motion best, joint by joint, shape (n,).
 
-    With the masses of the description, each joint has a part of its own, in which friction and
-    drive inertia are positive.
+    The rigid-body torques are those of the description, so that each joint can be fitted
+    separately: its friction and drive inertia must be non-negative.
     """
     rigid, signs = samples.model.inverse_dynamics(samples.q, samples.v, samples.a), []
     for j, (torque, there) in enumerate(zip(samples.tau.T, samples.moving.T, strict=True)):

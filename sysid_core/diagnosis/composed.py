@@ -15,9 +15,9 @@ from sysid_core.diagnosis.sift import Sift
 
 
 def composed_faults(sift: Sift, likeliest: Callable[..., Hypothesis]) -> Iterator[Hypothesis]:
-    """Hypotheses of several faults: positions of several joints reversed, and other robots, whose
-    joints have other conventions, possibly with masses that all differ by one factor. One joint
-    with another convention does not make another robot.
+    """Hypotheses of several faults: reversed positions of several joints, and recordings of another
+    robot. Another robot differs in the zero position or direction of at least two joints, and
+    possibly in all masses by one factor.
     """
     samples = sift.samples
     joints = [int(j) for j in np.flatnonzero(samples.used)]

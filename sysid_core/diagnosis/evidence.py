@@ -81,8 +81,8 @@ class Evidence:
 
 
 class Motion:
-    """Regressor of a motion with its products, which are shared by all hypotheses about the efforts
-    alone.
+    """Regressor of a motion and the mean products of its columns, which are the same for all
+    hypotheses that concern only the efforts.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -104,7 +104,7 @@ class Motion:
     @cached_property
     def rigid(self) -> tuple[Array, Array, Array]:
         """Torques of the rigid bodies as described, (K, n), and their derivatives with respect to
-        the zeros of the joints, (K, n, n), and to rotations of the base, (K, n, 3).
+        the zero positions of the joints, (K, n, n), and to rotations of the base, (K, n, 3).
         """
         model, (q, v, a) = self.samples.model, (self.samples.q, self.samples.v, self.samples.a)
         here, step = model.inverse_dynamics(q, v, a), 1e-4

@@ -95,8 +95,8 @@ class Examination:
             and friction, and with fitted masses on held-out blocks.
         duration: Duration of the motion [s].
         streams: Verdict on the efforts of single joints (`effort_faults`).
-        samples: Samples with the corrections of the findings, to which `ranked` belongs; None: the
-            motion that would separate the explanations is not looked for.
+        samples: Samples after correction of the findings, to which `ranked` refers; None: the
+            motion that would separate the explanations is not searched for.
     """
 
     joint_names: tuple[str, ...]
@@ -117,8 +117,8 @@ class Examination:
 
     @property
     def declared(self) -> float:
-        """Probability that the declarations are correct, after correction of the faults that were
-        found.
+        """Probability that, after correction of the faults that were found, the data have no
+        further fault except possibly a delay of the efforts.
         """
         return probability(self.ranked, *_AS_DECLARED)
 

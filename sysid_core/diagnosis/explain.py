@@ -212,11 +212,11 @@ def _finalists(samples: Samples, sift: Sift, gains_known: bool) -> list[Hypothes
 
 
 def alike(ranked: Sequence[Explanation]) -> tuple[Explanation, ...]:
-    """Return the most probable explanation and those of the same place (joint or tool) that are
-    within the odds by which a cause is named.
+    """Return the most probable explanation, with those explanations of the same place (joint or
+    tool) that are not less likely by more than the odds required for naming a cause.
 
-    If the efforts are unrelated to the motion, so are they under all faults that leave their
-    variance unexplained.
+    If the most probable explanation is that the efforts are unrelated to the motion, the other
+    explanations returned are the faults under which the efforts remain unexplained.
     """
     best = ranked[0]
     if best.hypothesis.kind is Fault.SILENT:
@@ -227,8 +227,9 @@ def alike(ranked: Sequence[Explanation]) -> tuple[Explanation, ...]:
 
 
 def either(ranked: Sequence[Explanation]) -> tuple[Explanation, ...]:
-    """Return the two most probable explanations if both are faults that leave little unexplained
-    and one of them is as certain as a cause that is named; otherwise, none.
+    """Return the two most probable explanations if both are faults that explain most of the
+    efforts, and if the odds that either is right suffice for naming a cause; otherwise an empty
+    tuple.
     """
     pair = tuple(ranked[:2])
     told = all(e.is_model and e.hypothesis.kind not in _UNTOLD for e in pair)

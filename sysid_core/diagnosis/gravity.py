@@ -140,8 +140,9 @@ class _Equations:
         return x[:3], np.sqrt(np.maximum(np.diag(covariance)[:3], 0.0)) / size[:3]
 
     def likeliest(self, nominal: Array) -> Array:
-        """Direction with the lowest cost after a few iterations. The cost has other minima, at
-        directions that the masses could excuse, so that several initial directions are tried.
+        """Direction with the lowest cost after a few iterations. The cost has further local minima
+        at directions whose error other masses could compensate, so that several initial directions
+        are tried.
         """
         starts = [self.samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]
         starts = [nominal, *starts] if np.any(nominal) else starts

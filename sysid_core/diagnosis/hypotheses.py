@@ -137,7 +137,8 @@ _SIGN_CODES = {  # of one joint, and of several
 
 def sign_fault(names: tuple[str, ...], joints: Iterable[int], kind: Fault) -> Hypothesis:
     """Return the hypothesis that the efforts, the positions or (kind `JOINT_SIGN`) both have the
-    wrong sign at these joints; any number of several joints is as likely.
+    wrong sign at these joints. Each number of several joints is equally likely a priori; only all
+    joints together are more likely.
     """
     n, some = len(names), [int(j) for j in joints]
     k, sign = len(some), np.ones(n)

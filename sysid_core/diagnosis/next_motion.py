@@ -28,7 +28,8 @@ class NextMotion:
             turned by 90°), `wide` (all joints through their ranges), `fast` (the recorded motion at
             twice the speed), or `none`.
         joint: Name of the joint that moves or is turned; "all": all joints.
-        log_odds: Expected logarithm of the odds between both explanations, whichever is right.
+        log_odds: Expected log-odds of the right explanation against the other one; the smaller of
+            the two values, since either explanation may be right.
     """
 
     motion: str
@@ -40,7 +41,8 @@ def next_motion(samples: Samples, first: Explanation, second: Explanation) -> Ne
     """Return the simple motion with the largest expected odds between two explanations.
 
     For every motion, the torques are simulated with the parameters that were estimated under one
-    explanation, and judged under both; the smaller expectation of the two counts.
+    explanation, and judged under both. This is done for either explanation, and the smaller of the
+    two expected log-odds is used.
 
     Args:
         samples: Samples that were explained.

@@ -31,8 +31,8 @@ class Samples:
         a: Joint accelerations, shape (K, n) [rad/s^2 or m/s^2].
         tau: Joint torques, shape (K, n) [N m], or efforts in their own unit if gains are unknown.
         block: Index of the block of time of each sample, shape (K,).
-        used: Mask of the joints that move, and whose torque is neither constant nor (unless this
-            holds for all joints) noise.
+        used: Mask of the joints that move and whose torque is not constant. Joints whose torque is
+            only noise are excluded, unless the torques of all joints are noise.
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
         later: Torques shifted by each of `LAGS`, and their derivatives, shape (len(LAGS), 2, K, n).

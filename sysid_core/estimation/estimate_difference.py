@@ -48,8 +48,8 @@ class EstimateDifference:
 
     @property
     def limit(self) -> float:
-        """Limit of |z| for a significant difference; among unchanged parameters, any exceeds it in
-        1 % of the comparisons (Bonferroni).
+        """Limit of |z| for a significant difference. If no parameter has changed, at least one |z|
+        exceeds the limit in 1 % of the comparisons (Bonferroni).
         """
         from scipy.stats import norm
 

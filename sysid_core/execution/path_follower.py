@@ -19,10 +19,10 @@ class PathFollower:
     r"""Point that moves along a trajectory, `q(s(t))`, with a rate `s' ` between 0 and 1.
 
     Slow start, pause and stop are changes of the rate, so that the robot never leaves the checked
-    path. The rate `s' = ds/dt` changes only so fast that no commanded joint velocity `v(s) s'`,
-    where `v(s)` is the trajectory's velocity, changes by more than the acceleration limit permits
-    in one step (`a_max dt`). Keeping the rate is always possible, because the trajectory itself
-    respects `a_max`.
+    path. The rate `s' = ds/dt` changes so slowly that no commanded joint velocity `v(s) s'` changes
+    by more than `a_max dt` in one step, where `v(s)` is the trajectory's velocity and `a_max` the
+    acceleration limit. A constant rate is always possible, because the trajectory itself respects
+    `a_max`.
 
     Args:
         trajectory: Trajectory that starts and ends at rest and respects the acceleration limits.

@@ -82,7 +82,9 @@ class Play(ABC):
 
     @property
     def late(self) -> bool:
-        """True if the last goal was so late that a slider may be moved meanwhile."""
+        """True if the last goal was accepted so late that the speed slider may have been moved
+        meanwhile.
+        """
         return False
 
     @property
@@ -142,7 +144,7 @@ class Play(ABC):
         self.stop()
 
     def stop_from(self, q: Array, v: Array) -> None:
-        """Brake from the position of the robot off the path; q and v of shape (n,)."""
+        """Brake from the position of the robot, which is off the path; q and v of shape (n,)."""
         self.stop()
 
 

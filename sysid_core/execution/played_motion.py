@@ -181,8 +181,8 @@ class PlayedMotion:
         return Outgoing(trajectory, None, float(trajectory.time[0]))
 
     def timed(self, u: float, until: float, at: float) -> Outgoing:
-        """Return the goal that is at u [s] at a given time of the clock [s], regardless of its
-        arrival.
+        """Return the goal whose motion time is u [s] at the clock time `at` [s], regardless of when
+        it arrives.
         """
         trajectory = self.goal(u - OVERLAP, until)
         origin = float(trajectory.time[0])
@@ -243,10 +243,11 @@ def piece_of(
     r"""Return the path from a given point on, with a rate that increases and then decreases to
     zero.
 
-    A controller sets its own time to the clock when it accepts a goal, and then runs it at the
-    speed scaling `r`. A goal that arrives `dt` late therefore begins with a step of `(1 - r) dt
-    |v|`, or of `r dt |v|` if it is started on arrival; only at rest there is no step. Therefore
-    each goal starts while the robot is at rest, so that a late start of the goal has no effect.
+    A controller sets its motion time to the clock when it accepts a goal; from then on, this time
+    advances at the speed scaling `r`. A goal that arrives `dt` late therefore begins with a step of
+    `(1 - r) dt |v|`, or of `r dt |v|` if it is started on arrival; only at rest there is no step.
+    Therefore each goal starts while the robot is at rest, so that a late start of the goal has no
+    effect.
 
     Args:
         path: Path that starts and ends at rest and respects the acceleration limits.
@@ -258,8 +259,8 @@ def piece_of(
     limits, end = np.array(acceleration, dtype=float), float(path.time[-1])
 
     def rows(rise: float, rate: float, fall: float) -> tuple[Array, Array, Array]:
-        """q, v and a, (3, K, n), the path parameters and the times, (K,), for a rise, a rate and a
-        fall; no deceleration if `fall` is 0.
+        """q, v and a, (3, K, n), the path parameters and the times, (K,), for a rise time, a
+        largest rate and a fall time; no deceleration if `fall` is 0.
         """
         time = np.linspace(0.0, lasts + fall, int(np.ceil((lasts + fall) / PERIOD)) + 1)
         x = np.clip(time / rise, 0.0, 1.0)

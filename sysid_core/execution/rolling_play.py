@@ -27,9 +27,9 @@ LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 class ControllerClock:
     """Estimate of the controller's motion time.
 
-    The rate of this time is measured between two reports of one goal, because the controller sets
-    its time to the clock whenever it accepts a goal, so that over many goals any rate would appear
-    as 1.
+    The rate of this time is measured between two reports on the same goal. Over several goals, any
+    rate would appear to be 1, because the controller sets its time to the clock whenever it accepts
+    a goal.
 
     Args:
         rate: Initially assumed speed scaling of the controller, 0 to 1.
@@ -72,7 +72,7 @@ class RollingPlay(GoalPlay):
     goal is to replace it.
 
     If this process ends, the robot is at rest after `horizon` plus its stopping time. Each goal
-    repeats the last points of the goal before at the same times, so that the controller changes
+    repeats the last points of the previous goal at the same times, so that the controller changes
     goals without a step. The motion time is that of the controller, which reports its progress to
     `clock`. If the controller is slower than commanded, no goal replaces a moving one: each comes
     to rest, and the motion continues from there (`piece_of`).
@@ -87,7 +87,8 @@ class RollingPlay(GoalPlay):
         settings: Settings for playing the path.
         scaling: Speed scaling of the robot, if known.
         begin: Path time at which the execution begins, at rest [s].
-        late: True if the last goal was so late that a slider may be moved meanwhile.
+        late: True if the last goal was accepted so late that the speed slider may have been moved
+            meanwhile.
     """
 
     def __init__(
@@ -148,7 +149,9 @@ class RollingPlay(GoalPlay):
 
     @property
     def late(self) -> bool:
-        """True if the last goal was so late that a slider may be moved meanwhile."""
+        """True if the last goal was accepted so late that the speed slider may have been moved
+        meanwhile.
+        """
         return self._settings.slider and self._trip > LATE
 
     @property

@@ -52,8 +52,8 @@ class ExecutorSettings:
             further goal before it brakes [s]; zero: commands are streamed.
         resend: Interval between two goals [s].
         stop_lead: Minimum time until braking begins in a goal that stops the robot because a limit
-            was exceeded [s]. If such a goal is later than this, and later than all goals before it,
-            the command has a step.
+            was exceeded [s]. If such a goal is accepted later than this, and with a longer delay
+            than all earlier goals, the command has a step.
         clocked: True if the controller reports its progress, so that no topic with speed scaling is
             needed.
         slider: True if the robot has a speed slider, which may be moved while a goal is on its way.

@@ -173,7 +173,7 @@ class MeshFolder:
     Attributes:
         out: Folder of the copies.
         places: Folders that are searched, with all parent folders, for `package://NAME/…` and
-            relative paths, before the packages of a sourced ROS.
+            relative paths, before the packages of the sourced ROS environment.
         formats: File suffixes that the target can read.
         missing: Names of meshes that were not found.
         unread: Names of files that the target cannot read.

@@ -91,8 +91,9 @@ class _Writer:
         return element
 
     def base(self, world: ET.Element) -> None:
-        """Write all bodies inside one, the link at the origin or a body without shapes, because
-        pinocchio reads only the first body.
+        """Write all bodies inside a root body, because pinocchio reads only the first body. The
+        root body is the link at the origin of the base or, without such a link, a body without
+        shapes.
         """
         origin = next((link for link in self.tree.links if _at_origin(link)), None)
         taken = ["world", *(j.link for j in self.tree.joints), *(k.name for k in self.tree.links)]

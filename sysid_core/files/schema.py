@@ -164,8 +164,8 @@ def open_entries(raw: object, place: tuple[int | str, ...] = ()) -> list[str]:
 
 
 def findings_of(errors: Sequence[ErrorDetails], raw: Any) -> list[str]:
-    """Return one clause for each place with an error; of the branches of a union, only errors at
-    the deepest place are used.
+    """Return one clause for each place with an error. Of errors at nested places, as from the
+    alternatives of a union type, only those at the innermost place are used.
     """
     places: dict[tuple[int | str, ...], list[str]] = {}
     for error in errors:

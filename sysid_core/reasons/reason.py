@@ -207,8 +207,9 @@ class Verdict:
 
     @property
     def decisive(self) -> tuple[Reason, ...]:
-        """Reasons for the outcome: failures and warnings, or without any, the checks that passed;
-        and the checks that were not made, first if the outcome is not judged.
+        """Reasons for the outcome: failures and warnings or, if there are none, the checks that
+        passed; then the checks that were not made. If the outcome is not judged, the latter come
+        first.
         """
         if self.outcome is Outcome.NOT_JUDGED:
             return (*self.not_judged, *self.notable)

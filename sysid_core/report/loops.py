@@ -56,10 +56,11 @@ def loops_report(
 def loop_checks(
     chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap
 ) -> list[tuple[Outcome, str]]:
-    """Return the checks of a closed chain: whether its loops close, whether in one way only, and
-    whether the driven joints determine the passive ones.
+    """Return the checks of a closed chain: whether its loops can be closed, whether this is
+    possible in only one way, and whether the driven joints determine the passive ones.
 
-    Two ways are a warning if the home posture tells which of them is meant, otherwise a failure.
+    If the loops can be closed in two ways, this is a warning if the home posture selects one of
+    them, and otherwise a failure.
 
     Args:
         chain: Closed chain.

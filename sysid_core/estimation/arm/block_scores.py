@@ -328,9 +328,9 @@ def prediction_spread(
     r"""Return the scatter of predictions of a typical motion over fits that each omit one block of
     time.
 
-    With predictions y_b, b = 1 … B, of the fits without block b, the jackknife's variance is
-    `(B - 1) / B sum_b (y_b - mean(y))^2`; root mean squares over samples and joints, joints in the
-    unit of their efforts.
+    With the predictions y_b, b = 1 … B, of the fits without block b, the jackknife's variance is
+    `(B - 1) / B sum_b (y_b - mean(y))^2`. Standard deviations are combined as root mean squares
+    over samples and joints, in the unit of each joint's efforts.
 
     Args:
         equations: Measurement equations of the filtered recordings.

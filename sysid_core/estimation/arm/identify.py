@@ -130,7 +130,7 @@ class Identification:
         """Return the efforts with which the controllers react to the noise of the velocities, at
         the stamps and in the unit of the recording, shape (K, n); None: no reaction is known.
 
-        They are no part of the robot's torques: along a smooth motion they are 0.
+        They are not part of the robot's torques: along a smooth motion they vanish.
         """
         if self.feedback is None:
             return None

@@ -116,7 +116,7 @@ class Processing:
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Return the slice of the samples that enter the fit, of a span of K samples.
+        """Return the slice that selects the samples for the fit from a span of K samples.
 
         Args:
             K: Number of samples of the span.

@@ -39,7 +39,9 @@ class Span:
 
 
 def shifted(values: Array, time: Array, shift: float) -> Array:
-    """Smooth columns, shape (K, ...), delayed by `shift` [s]; constant beyond the ends."""
+    """Values, shape (K, ...), delayed by `shift` [s] (linear interpolation); constant beyond both
+    ends.
+    """
     return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
 
 

@@ -81,9 +81,9 @@ class TorqueDelay:
         r"""Estimate the common delay of the efforts together with the parameters.
 
         Gauss-Newton steps (`delay_step`) are made with the motion shifted by the current delay. The
-        search starts from the best of several candidate delays up to `FAR`; if torques are fitted
-        up to such high frequencies that a delay of a whole period could be mistaken for none, the
-        candidates only reach one millisecond, spaced by a quarter of the shortest period.
+        search starts from the best of several candidates: multiples of `APART` up to `FAR` and, up
+        to `REACH`, multiples of a quarter of the shortest period, because at high frequencies a
+        delay of a whole period could be mistaken for none.
 
         Args:
             equations: Measurement equations of the filtered recordings.

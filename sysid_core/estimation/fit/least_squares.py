@@ -322,9 +322,9 @@ def lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) -
     r"""Covariance of all p parameters that agrees with the given covariance of the base parameters,
     shape (p, p).
 
-    Directions that the data do not determine have their natural covariance, `C = L C_b L^T + N - L
-    R N` with the natural covariance N, the regrouping R and `L = N R^T (R N R^T)^{-1}`: then `R C
-    R^T = C_b`.
+    Directions that the data do not determine have the natural covariance `N = diag(s^2)` of the
+    parameters' natural scales s: `C = L C_b L^T + N - L R N` with the regrouping R and
+    `L = N R^T (R N R^T)^{-1}`, so that `R C R^T = C_b`.
     """
     scale = np.sqrt(np.diag(seen.prior))
     inverse = scipy.linalg.pinvh(seen.prior / np.outer(scale, scale)) / np.outer(scale, scale)

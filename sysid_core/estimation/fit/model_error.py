@@ -115,10 +115,11 @@ def model_error(
 def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -> float:
     r"""Return the relative standard deviation of friction between recordings.
 
-    The variance of an estimate, computed from the influences of R recordings, is `V_j = C_j + tau^2
-    theta_j^2 / R` with the wanted deviation `tau`. Each parameter gives a value of `tau^2`,
-    weighted by the share of its variance that is due to differences between recordings. These
-    values are averaged with `DAYS`, the value found on other arms.
+    The variance of the estimate theta_j, computed from the influence of each of R recordings on it,
+    is `V_j = C_j + tau^2 theta_j^2 / R`, where tau is the relative standard deviation to be
+    determined. Each parameter gives a value of `tau^2`, weighted by the share of its variance that
+    is due to differences between recordings. These values are averaged with `DAYS`, the value found
+    on other arms.
 
     Args:
         size: Squared values theta^2 of friction parameters, 0 for other parameters, shape (b,).
@@ -170,8 +171,9 @@ def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) ->
     r"""Return the variances of the estimate from all blocks, computed from the scatter of fits to
     single blocks, shape (b,).
 
-    Without block k of B the estimate moves by `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k`, N the
-    natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is
+    If block k of B is omitted, the estimate changes by
+    `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k` with the natural covariance N and a small weight
+    w. The variance of the delete-a-block jackknife (Kuensch 1989) is
     `(B - 1) / B sum_k (d_k - mean(d))^2`.
 
     Args:

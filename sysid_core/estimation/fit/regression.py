@@ -298,7 +298,7 @@ class Compressed:
     Attributes:
         R: Factors, each of shape (m_j, p).
         r: Right-hand sides, each of shape (m_j,).
-        rest: Squared residual of each joint that no parameter values reduce, shape (n,).
+        rest: Smallest sum of squared residuals of each joint over all parameter values, shape (n,).
         counts: Number of equations of each joint, for its residual variance, shape (n,).
     """
 

@@ -146,7 +146,7 @@ class ParameterUncertainty:
 
     Attributes:
         covariance: Covariance of the estimates for residuals correlated in time, shape (b, b).
-        prior: Natural covariance of the parameters, shape (b, b).
+        prior: Natural covariance of the parameters, from their natural scales, shape (b, b).
         ratios: Variance relative to the natural variance of each direction, ascending, shape (b,).
         directions: Columns: directions in units of the parameters' natural scales, shape (b, b).
     """
@@ -185,7 +185,9 @@ class ParameterUncertainty:
 
     @classmethod
     def of(cls, covariance: Array, prior: Array) -> ParameterUncertainty:
-        """Return the uncertainty with a covariance and a natural covariance, each of shape (b, b)."""
+        """Return the uncertainty from the covariance of the estimates and the natural covariance of
+        the parameters, each of shape (b, b).
+        """
         sd = np.sqrt(np.diag(prior))
         natural = prior / np.outer(sd, sd)
         ratios, U = scipy.linalg.eigh(covariance / np.outer(sd, sd), natural)

@@ -150,8 +150,8 @@ class SupposedLoad:
     def consistent(
         self, pi: Array, covariance: Array, information: Array, mean: Array, prior: Array
     ) -> tuple[Array, list[str]]:
-        """Return the physically consistent payload nearest to the solution, or the most likely for
-        its density; with notes.
+        """Return the physically consistent payload nearest to the solution or, for a known shape,
+        the most likely one under the prior on its density; also returns notes.
         """
         notes = [f"In the axes of '{self.frame}', about its origin."]
         score = information @ pi + np.linalg.solve(prior, pi - mean)

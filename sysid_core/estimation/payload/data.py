@@ -298,8 +298,8 @@ class CompressedWrenches:
 
 
 def positive_mass(moment: float, power: float) -> float:
-    """Return the mass `moment / power` of a least-squares problem whose only unknown is the mass
-    [kg].
+    """Return the mass [kg] as the only unknown of a least-squares problem: the product of regressor
+    and measurement (`moment`) divided by the squared norm of the regressor (`power`).
 
     Raises:
         EstimationError: The mass is not positive.

@@ -102,7 +102,7 @@ class PayloadPosterior:
     @classmethod
     def mixture(cls, found: Sequence[PayloadPosterior], weights: Array) -> PayloadPosterior:
         """Return the posterior averaged over hypotheses with given probabilities, shape (H,); all
-        else is that of the most probable one.
+        other fields are those of the most probable hypothesis.
         """
         pi = np.asarray(weights @ [one.pi for one in found])
         off = np.array([one.pi - pi for one in found])
@@ -147,8 +147,8 @@ class ShapePrior:
 
     @cached_property
     def symmetric(self) -> float:
-        """Overlap of the shape with its mirror image about its centre, between 0 and 1, because
-        only a symmetric shape can have a symmetric density. A guessed shape (`guessed`) counts as
+        """Overlap of the shape with its point reflection through its centre, between 0 and 1. Only
+        a symmetric shape can have a symmetric density. A guessed shape (`guessed`) counts as
         symmetric.
         """
         if self.shape is None:
@@ -285,8 +285,8 @@ class ShapePrior:
         return mean, np.einsum("h,hij->ij", weights, spreads + off[:, :, None] * off[:, None, :])
 
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
-        """Return the log-evidences of several compressed data sets (R, r) near a first solution,
-        shape (10,); faster than `posterior`.
+        """Return the log-evidences of several compressed data sets (R, r), with the priors
+        linearised about a first estimate of the parameters, shape (10,); faster than `posterior`.
         """
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]

@@ -178,8 +178,8 @@ class PayloadSession:
         self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
-        """Process all data up to a stamp, which live is a few tenths of a second ago; by default
-        all data.
+        """Process all data up to a stamp; None: all data. In live operation, the stamp lies a few
+        tenths of a second in the past.
         """
         if self._streams.late:
             if self._trimmed and self._idle:
@@ -196,8 +196,8 @@ class PayloadSession:
     def keep_newest(self, seconds: float) -> None:
         """Delete old samples between runs, and keep those of the last seconds.
 
-        Without this deletion, live streams would fill the memory. Samples that arrive later than
-        this are ignored.
+        Without this deletion, live streams would fill the memory. Older samples that arrive after
+        the deletion are ignored.
         """
         if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
             self._idle, self._segment, self._tare = True, "", []

@@ -35,9 +35,9 @@ class PayloadStreams:
 
     If the stamps of the joint states decrease by more than a second (another bag is replayed, or
     simulated time is reset), a new run has begun, and the old one is discarded. Joint states arrive
-    in order. Wrenches and marks of the new run may arrive up to a third of a second before its
-    joint states, and those of the old run as long after them, in any order. Each is read once, in
-    the run to which it belongs.
+    in order. Wrenches and marks may arrive in any order: those of the new run up to a third of a
+    second before its first joint state, and those of the old run up to a third of a second after
+    it. Each is read once, in the run to which it belongs.
 
     Args:
         max_gap_s: Largest gap between joint states that is interpolated [s].

@@ -117,13 +117,14 @@ class Repeatability:
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     def mass_tolerance(self, share: float) -> float:
-        """Return the width of the mass tolerance [kg] for which six standard deviations of the
+        """Return the width of the mass tolerance [kg] of which six standard deviations of the
         weighing are a given share.
 
-        The standard deviation is its upper limit of 95 %, by the distribution of chi squared: few
-        results need a wider tolerance. A gauge is acceptable up to a share of 0.1 and conditionally
-        so up to 0.3 (AIAG, Measurement Systems Analysis, 4th ed. 2010, ch. III). The scatter contains
-        what differed between the recordings (grasps, postures, tares, robots).
+        The upper 95 % confidence limit of the standard deviation is used (chi-squared
+        distribution), so that few results lead to a wider tolerance. A gauge is acceptable up to a
+        share of 0.1 and conditionally so up to 0.3 (AIAG, Measurement Systems Analysis, 4th ed.
+        2010, ch. III). The scatter contains what differed between the recordings (grasps, postures,
+        tares, robots).
 
         Args:
             share: Ratio of six standard deviations to the tolerance [-].

@@ -33,7 +33,8 @@ class SplineBasis:
     Attributes:
         start: Time of the first knot [s].
         spacing: Distance between knots [s].
-        spans: Number of intervals between knots, five fewer than basis functions.
+        spans: Number of intervals between knots; there are five more basis functions than
+            intervals.
     """
 
     start: float
@@ -56,7 +57,8 @@ class SplineBasis:
 
     @cached_property
     def knots(self) -> Array:
-        """The spans' ends and five more on either side, shape (spans + 11,) [s]."""
+        """Knots: the ends of the intervals and five more on either side, shape (spans + 11,) [s].
+        """
         return self.start + self.spacing * np.arange(-DEGREE, self.spans + _WIDTH)
 
     def span_of(self, time: Array) -> NDArray[np.intp]:
@@ -67,7 +69,8 @@ class SplineBasis:
     def values(self, time: ArrayLike, derivative: int) -> Array:
         """Return the values of the six non-zero basis functions at each stamp, shape (N, 6).
 
-        By `B_{i,k}' = (B_{i,k-1} - B_{i+1,k-1}) / h` of even knots (de Boor 1978, ch. X).
+        The derivatives follow from `B_{i,k}' = (B_{i,k-1} - B_{i+1,k-1}) / h` for equally spaced
+        knots (de Boor 1978, ch. X).
         """
         lower, t = DEGREE - derivative, self.knots
         inside = t[derivative : len(t) - derivative]

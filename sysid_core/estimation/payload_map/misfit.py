@@ -24,7 +24,8 @@ class Misfit:
     """Measures of the residual of the wrench; the first two are 1 if all assumptions hold.
 
     Attributes:
-        spread: Scatter between stretches of the recording, or samples, relative to the noise.
+        spread: Scatter of the residual between stretches of the recording (in the running
+            estimator, between samples), relative to the noise.
         nuisance: Largest estimated sensor error [three standard deviations].
         wrong_shape: Probability that the given shape is wrong.
         worse_sensor: Probability that the sensor's bias is larger, or drifts more, than the sensor

@@ -115,7 +115,7 @@ def _linear_derivatives() -> tuple[Array, Array]:
 class ExpectedWrench:
     """Payload and sensor bias from the samples so far, with a weak prior.
 
-    A strong prior of the body (its shape, or a small size) may be wrong; its error would then look
+    A strong prior on the body (its shape, or a small size) may be wrong; its error would then look
     like a change of the load at every reversal of the motion.
 
     Attributes:

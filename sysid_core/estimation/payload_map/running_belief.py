@@ -44,7 +44,9 @@ class RunningInformation:
 
     @property
     def precision(self) -> Array:
-        """Inverse variances of the sensor's errors before the samples, wandering included, shape (u,)."""
+        """Inverse prior variances of the sensor's errors, with the drift of the bias included,
+        shape (u,).
+        """
         precision = self._precision.copy()
         if self._drifts:
             precision[:6] = 1.0 / (self._sensor.prior_sd()[:6] ** 2 + self._wandered)
@@ -90,8 +92,8 @@ class RunningInformation:
     def drift(self, seconds: float) -> None:
         """Let the bias drift: the old bias is eliminated, and a new one near it is added.
 
-        The prediction of a Kalman filter in information form (Maybeck 1979, sec. 5.7), once per
-        `_DRIFT_S`.
+        This is the prediction step of a Kalman filter in information form (Maybeck 1979, sec. 5.7);
+        it is done once per `_DRIFT_S`.
         """
         self._drifting += seconds
         if self._drifting < _DRIFT_S or not self._drifts:

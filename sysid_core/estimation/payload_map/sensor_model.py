@@ -53,8 +53,8 @@ class SensorModel:
         force_gain: Standard deviations, after a calibration, of the common gain of the forces and
             of each entry of their 3x3 gain matrix [-]; None: from `gain` and `crosstalk`.
         bias_scales: Factors on `bias`, equally probable a priori and weighted by the evidence of
-            the data [-]; a single factor: the tare may be stale, or the bias may wander
-            (`hypotheses`).
+            the data [-]; if there is only one factor, the alternatives are a bias that has changed
+            since the tare and a bias that drifts fast (`hypotheses`).
     """
 
     noise: tuple[float, float] | None = None
@@ -80,8 +80,8 @@ class SensorModel:
         return _OF_QUALITY[found]
 
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """Return the sensor model after a tare: the bias has the uncertainty of the tare plus the
-        drift since.
+        """Return the sensor model after a tare: the uncertainty of the bias is that of the tare
+        plus the drift since then.
 
         A full calibration states the remaining errors of the forces' gains, of mounting and of
         gravity. A calibration does not determine the gains of torques, for which those of an
@@ -115,10 +115,10 @@ class SensorModel:
         )
 
     def in_a_moment(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """Return the sensor model after a tare, for a single posture or a moment's motion.
+        """Return the sensor model after a tare, for a single posture or a short motion.
 
-        The residual of the tare's postures recurs in every other posture, where it can't be
-        distinguished from a bias.
+        The errors that cause the residual of the tare occur in every other posture as well, where
+        they can't be distinguished from a bias.
 
         Args:
             calibration: Calibration from the tare.

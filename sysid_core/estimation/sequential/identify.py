@@ -51,7 +51,9 @@ class SolvableEquations:
 
 
 def solvable_equations(minimal: MinimalConstants, regression: Regression) -> SolvableEquations:
-    """Return the change from link parameters to minimal constants; friction columns stay."""
+    """Return the equations with minimal constants instead of link parameters; friction columns are
+    unchanged.
+    """
     n_inertial = regression.n_inertial
     if minimal.parameter_names != regression.names[:n_inertial]:
         raise EstimationError(
@@ -269,7 +271,8 @@ class SequentialLeastSquares:
     ) -> SequentialLeastSquares:
         """Return the estimator for an arm's own constants.
 
-        Torques of joints at standstill are used only if all of them were measured behind the gears.
+        Torques of joints at standstill are used only if all torques were measured on the link side
+        of the gears.
 
         Args:
             model: Robot model.

@@ -53,7 +53,8 @@ class RecursionStep:
         condition: Condition number of the determined part, with parameters scaled by their natural
             sizes; 1 if there is none.
         directions: Directions determined in this step, shape (p, n_settled).
-        CLEAR: Standard deviation in natural units from which on a direction is settled at once.
+        CLEAR: Standard deviation, in natural units, below which a direction is determined in the
+            present step; other directions are postponed.
     """
 
     CLEAR: ClassVar[float] = 0.1

@@ -218,8 +218,8 @@ def recursive_parameter_nullspace(
 ) -> list[StageResult]:
     """Run the recursive parameter nullspace algorithm on a robot.
 
-    V is the span (24), (25), K that of eq. (38); Wensing, Niemeyer and Slotine (2023),
-    algorithms 1 to 3, eqs. (46) and (47).
+    Wensing, Niemeyer and Slotine (2023), algorithms 1 to 3, eqs. (46) and (47). V is the velocity
+    span of eqs. (24) and (25), and K the parameter span of eq. (38).
 
     Args:
         layout: Stages of the robot (see `build_layout`).

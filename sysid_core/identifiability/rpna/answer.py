@@ -250,7 +250,9 @@ class Identifiability:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Transfers of inertial parameters from each body to its parent that no torque shows."""
+        """Transfers of inertial parameters from each body to its parent without effect on any
+        torque.
+        """
         return transfers_of(
             self._layout,
             self._results,

@@ -34,9 +34,10 @@ class ExcitationProblem:
     r"""Optimality criterion plus penalties, as a function of centre and coefficients of the motion.
 
     The gradient is exact, in closed form: through the information, the regressor, the bodies'
-    motion (`TreeMotion`) and the linear series. The penalties are quadratic in the excess over a
-    share of each limit, or below a distance, on a coarse grid and at the instants that `watch`
-    added. Whether a motion is safe is decided by the motion check on a dense grid.
+    motion (`TreeMotion`) and the linear series. The penalties are quadratic in the amount by which
+    a quantity exceeds a share of its limit, or a distance is too small, on a coarse grid and at the
+    instants that `watch` added. Whether a motion is safe is decided by the motion check on a dense
+    grid.
 
     Args:
         checker: Checker of motions against the robot's limits.

@@ -243,8 +243,8 @@ class SequentialPlan:
             limits: Motion limits.
             friction: Friction terms that are estimated with the constants.
             rng: Random generator of the postures.
-            locked_measured: True if torques of joints at standstill are informative, because they are
-                measured behind the gears.
+            locked_measured: True if torques of joints at standstill are informative, because they
+                are measured on the link side of the gears.
             q_start: Start and end posture, shape (n,) [rad or m]; None: zero, within the limits.
             n_moves: Largest number of single-joint moves; None: five per joint.
             candidates: Number of postures without contact that are tried per joint.
