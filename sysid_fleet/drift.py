@@ -33,7 +33,8 @@ def run_length(k: float, h: float, clip: float = CLIP) -> float:
     """Return the average run length: mean number of standard normal residuals until a cumulative
     sum (CUSUM) reaches `h`.
 
-    Brook & Evans (1972), eq. (2): `(I - Q)^-1 1` of the chain of the sum's states.
+    Brook & Evans (1972), eq. (2): `(I - Q)^-1 1`, where Q contains the transition probabilities
+    between the discretised values of the sum below `h`.
 
     Args:
         k: Reference value of the CUSUM [standard deviations].
@@ -246,7 +247,7 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
         series: Estimates of one robot.
         spread: Variation common to the group of the robot.
         shift: Size of the change for which the detection is fastest, in standard deviations of a
-            night.
+            single estimate.
         run_length: Mean number of estimates between false alarms, for both directions together.
     """
     x, K = np.array(series.value, dtype=float), len(series.value)

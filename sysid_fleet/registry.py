@@ -66,7 +66,7 @@ class Registry(FileSchema):
             parameters.
         recordings_per_year: Number of recordings per year of a robot with one tool.
         shift: Size of the change for which the detection is fastest, in standard deviations of a
-            night.
+            single estimate.
     """
 
     schema_: Literal["robot_sysid/fleet/1"] = Field(alias="schema")

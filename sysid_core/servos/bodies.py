@@ -44,8 +44,9 @@ class Loads:
         return np.asarray(self.a * np.cos(q) + self.b * np.sin(q))
 
     def beside(self, torque: Array, q: ArrayLike) -> Loads:
-        """Return a copy with a torque added to gravity, to second order about constant positions q,
-        both of shape (K, n).
+        """Return a copy with a torque added to the gravity torque at the positions q, both of shape
+        (K, n). At other positions x, the added torque is multiplied by `cos(x - q)` (revolute
+        joints).
         """
         q = np.where(self.turns, np.asarray(q, dtype=float), 0.0)
         return replace(self, a=self.a + torque * np.cos(q), b=self.b + torque * np.sin(q))
@@ -124,8 +125,8 @@ class BodyTree:
         return other
 
     def carrying(self, mass: Array, place: Array) -> BodyTree:
-        """Return a copy with points of given masses, shape (n,) [kg], instead of the bodies, at a
-        place in the frame of each joint, shape (3,) [m].
+        """Return a copy with a point mass instead of each body: the masses have the shape (n,)
+        [kg]; the position, shape (3,) [m], is the same in the frames of all joints.
         """
         other = copy(self)
         n = len(self.joints)

@@ -69,8 +69,8 @@ def joint_motions(
     ground: Ground | None = None,
     stops: Sequence[Stops] | None = None,
 ) -> list[list[JointMotion]]:
-    """Return the part of the recordings that belongs to each joint, in the order of the tree, above
-    a surface and between mechanical stops.
+    """Return the motions of each joint in the recordings, in the order of the tree. If a surface or
+    mechanical stops are given, they bound the positions of the simulated joints.
     """
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, time_blocks(recordings), strict=True):
@@ -105,8 +105,8 @@ class JointData:
 
     @cached_property
     def data(self) -> float:
-        """Effective number of independent data, from the errors that a fit leaves; without one, the
-        simplest model.
+        """Effective number of independent data, from the residuals of the joint's fit or, if there
+        is none, of a fit of the simplest model.
         """
         fit = self.explained or solve_joint(
             self.motions, self.start, trial=True, priors=self.priors
@@ -184,9 +184,10 @@ class JointData:
     def halved(
         self, fits: Sequence[JointFit], terms: Sequence[Term], weights: Array
     ) -> list[JointFit]:
-        """Fit terms to each half of the blocks, starting from earlier fits; and the first from usual
-        values, the second from those of the first: terms that had to explain what is new may not
-        find back.
+        """Fit terms to each half of the blocks. Each fit starts from the earlier fit to that half,
+        and a second time from other values: the usual ones for the first half, the result of the
+        first half for the second. The earlier values alone do not suffice, because terms that
+        compensated for a missing one may not converge to their right values.
         """
         other = self.usual(terms)
         found: list[JointFit] = []
@@ -220,11 +221,12 @@ class _Trial:
     squares: list[Array]
 
     def gains(self, other: _Trial) -> Array:
-        """Logarithms of how much likelier this makes the blocks, shape (drives, blocks).
+        """Log-likelihood of each block under this trial minus that under the other one, shape
+        (drives, blocks).
 
-        Each block of each drive is one datum with its own variance, in addition to the usual one of
-        the drive: whether a block that is replayed well already is replayed better still mustn't
-        decide.
+        Each block of each drive is one datum with its own error variance. The usual variance of the
+        drive is added to it, so that improvements of blocks that are already simulated well have
+        little influence.
         """
         out = []
         for new, old in zip(self.squares, other.squares, strict=True):
@@ -233,8 +235,9 @@ class _Trial:
         return np.array(out)
 
     def likelier(self, other: _Trial) -> bool:
-        """True if this makes the blocks three times as likely as the other trial, and a one-sided test
-        at 10 % over the blocks confirms it, so that a few bad blocks do not decide.
+        """True if the blocks are three times as likely under this trial as under the other one, and
+        a one-sided test at 10 % over the blocks confirms the difference, so that a few bad blocks
+        do not decide.
         """
         gains = self.gains(other)
         mean, blocks = gains.mean(axis=0), gains.shape[1]
@@ -249,13 +252,15 @@ def choose_terms(
     """Return the terms that improve the prediction of held-out blocks, the same terms for all
     drives.
 
-    Every second block is held out of one fit, and fitted by the other. Terms are added one after
-    another. At the end, each that was added must show that the others need it, searched for without
-    it from where the search with it ended: an early term may only have stood for a later one, and a
-    term may only have helped the search of the others.
+    Each half of the blocks (every second block) is predicted by a fit to the other half. Terms are
+    added one after another. At the end, each added term is removed on trial, and the others are
+    fitted again from their last values. The term is kept only if the prediction is clearly worse
+    without it: it may only have compensated for a term that was added later, or only have led the
+    search to better values of the other terms.
 
     Returns:
-        Fit of each drive to one half, and its mean squared error on blocks not fitted [rad²].
+        For each drive, the fit to the first half of the blocks, and the mean squared error on
+        held-out blocks [rad²].
     """
     progress(f"simplest model of {len(drives)} servos; compiled once on a new machine")
     fits = [[d.fit(d.start, half, trial=True) for half in d.halves] for d in drives]

@@ -68,14 +68,14 @@ _SLOWEST, _FASTEST = 0.5, 0.002
 
 @dataclass(frozen=True)
 class Times:
-    """Column of times with its unit; "": the unit in which servos' recorders step."""
+    """Column of times with its unit; "": the unit is inferred from the time step."""
 
     values: Array
     unit: str = ""
 
     @property
     def seconds(self) -> tuple[Array, tuple[str, ...]]:
-        """Times [s] from the first on, and what was assumed."""
+        """Times since the first one [s], and the assumptions that were made."""
         t = np.array(self.values, dtype=float)
         sound = t[np.isfinite(t)]
         if not len(sound):

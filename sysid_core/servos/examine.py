@@ -90,8 +90,8 @@ class Finding:
 
 
 def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings to be shown; findings on the same conventions that gravity does not check
-    are joined to one finding for all joints concerned.
+    """Return the findings to be shown. If gravity does not determine the same conventions of
+    several joints, their findings are combined into one.
     """
     shown: dict[object, Finding] = {}
     for k, one in enumerate(findings):
@@ -198,12 +198,11 @@ _WORST = 0.95  # quantile of blocks' errors: what a model without any stop misse
 def find_stops(motions: Sequence[JointMotion], p: Array, limits: Stops) -> Stops:
     """Return the mechanical stops of a joint, infinite where the motions show none.
 
-    If there is a stop, it is at the farthest measured position. Each block of time in which the
-    simulated joint would pass it has an error variance of its own, and contributes to the
-    log-likelihood half the logarithm of the ratio of its squared errors without and with the stop;
-    errors that also occur far from both ends are not counted. A stop is accepted if it is more
-    likely than none, with its position unknown; half of the prior is near the limit of the robot's
-    description.
+    If there is a stop, it is at the farthest measured position. Each block of time has an error
+    variance of its own. It contributes to the log-likelihood half the logarithm of the ratio of its
+    mean squared errors without and with the stop; the usual squared error far from both ends is
+    added to both. A stop is accepted if it is clearly more likely than none, with its position
+    unknown; half of the prior of the position is near the limit in the robot's description.
 
     Args:
         motions: Motions of the joint.

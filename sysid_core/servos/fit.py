@@ -207,8 +207,8 @@ def jacobian(
     step: float = STEP,
     probe: float = _PROBE,
 ) -> Array:
-    """Return the change of the errors if a term is changed by the probe, per change of the term in
-    units of its scale, shape (K, len(terms)).
+    """Return the derivatives of the errors with respect to the terms, each in units of its scale,
+    by finite differences of `probe` such units, shape (K, len(terms)).
     """
     columns = []
     for term in terms:
@@ -288,8 +288,10 @@ def block_covariance(
 ) -> tuple[tuple[Term, ...], Array]:
     """Return the terms that are not at a bound, and their covariance from blocks of time.
 
-    With the scores \\(g_b = J_b^T W r_b\\) of blocks and the prior's precision P,
-    \\(A^{-1} (\\sum g_b g_b^T N^2/S^2 + P) A^{-1}\\) where \\(A = J^T W J N/S + P\\).
+    This covariance is \\(A^{-1} (\\sum g_b g_b^T N^2/S^2 + P) A^{-1}\\) with
+    \\(A = J^T W J N/S + P\\), where \\(g_b = J_b^T W r_b\\) are the scores of the blocks, N is the
+    effective number of independent data, S the weighted sum of squared residuals, and P the
+    precision of the prior.
     """
     terms = tuple(term for term in fit.values if not at_bound(fit, term))
     r = errors(motions, fit.vector)

@@ -186,8 +186,8 @@ class _Court:
 
 
 def refitted(witness: Witness, motions: Sequence[JointMotion], share: Array | float) -> JointFit:
-    """Servo with stiffness and friction fitted again to motions with other loads, where samples count
-    by their share and then also by how well their block is replayed.
+    """Servo with stiffness and friction fitted again to motions with other loads. The samples are
+    weighted by `share`, and in a second fit also by how well their block is simulated.
     """
     priors, values = witness.fit.priors, dict(witness.fit.values)
     values.setdefault(Term.COMPLIANCE, priors[Term.COMPLIANCE].mean)

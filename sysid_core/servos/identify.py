@@ -211,8 +211,8 @@ class _Bench:
     def identified(
         self, progress: Callable[[str], None]
     ) -> tuple[list[JointResult], Ground | None, list[Stops]]:
-        """Return the servos, the table and the stops; each is looked for with the last of the others
-        until nothing changes.
+        """Return the servos, the table and the stops. Servos and obstacles are estimated in turn,
+        each with the last result of the other, until the obstacles do not change.
         """
         level = None if self.ground is None else Ground(self.ground, self.surface)
         ends = [self.told.get(joint, FREE) for joint in self.tree.joints]

@@ -71,8 +71,9 @@ def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the columns of shape (K,); arrays (K, n) and (K, m, n) become `name.0`, …, also if
-    their last axis is that of the samples. Non-numeric arrays are omitted.
+    """Return the columns of shape (K,); arrays (K, n) and (K, m, n) become `name.0`, …. If the
+    samples are along the last axis of an array, this axis is first moved to the front. Non-numeric
+    arrays are omitted.
     """
     stored = {name: _numbers(values) for name, values in arrays.items()}
     count = max((len(array) for array in stored.values() if array.ndim == 1), default=0)

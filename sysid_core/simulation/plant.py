@@ -269,7 +269,9 @@ class PositionPlant(MujocoStepper):
 
     @property
     def v(self) -> Array:
-        """Velocities of the motors behind the gears, shape (n,) [rad/s or m/s]."""
+        """Velocities of the motors, converted to the joint side of the gears, shape (n,) [rad/s or
+        m/s].
+        """
         return np.asarray(self.mj_data.qvel[self._at])
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:

@@ -53,9 +53,9 @@ def judge_identification(
     lags: ArmLags | None = None,
 ) -> Verdict:
     """Return a verdict on an identified arm from its data, its fit and its predictions, for all
-    joints and for each.
+    joints together and for each joint.
 
-    The limits depend on the data: the error is compared with the errors of three references: the
+    The limits depend on the data: the error is compared with those of three references, namely the
     mean effort, the URDF's masses with friction, and freely estimated masses (as found by
     `examine`).
 

@@ -282,7 +282,9 @@ def _other_numbers(path: Path) -> EstimationError:
 def is_same(
     stated: Any, found: Any, share: float = SAME_SHARE, least: float = SAME_PARAMETER
 ) -> bool:
-    """Return True if plain data differ by no more than a share of each number, or at least `least`."""
+    """Return True if plain data agree; numbers may differ by `share` of their magnitude plus
+    `least`.
+    """
     if isinstance(found, Mapping) and isinstance(stated, Mapping):
         return stated.keys() == found.keys() and all(
             is_same(stated[key], found[key], share, least) for key in found

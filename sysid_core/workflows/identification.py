@@ -73,7 +73,9 @@ class IdentifiedArm:
 
     @property
     def held_out(self) -> tuple[Prediction, ...]:
-        """Predictions of the validation recordings in motion; those at rest judge nothing."""
+        """Predictions of the validation recordings with motion; recordings at rest say nothing
+        about the accuracy of the model.
+        """
         return tuple(p for p in self.validation if p.motion.any())
 
     @property

@@ -92,7 +92,9 @@ class _Driven(Projection):
     force: Array = field(kw_only=True)
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the torques that must act beside the servos, shapes (K, n) to (K, n) [N m]."""
+        """Return the torques that must act on the joints in addition to those of the servos, shapes
+        (K, n) to (K, n) [N m].
+        """
         return super().torques(q, v, a) + np.clip(self.stiffness * q, -self.force, self.force)
 
 

@@ -181,7 +181,7 @@ class Engine:
         """Yield the outcomes of all items, in the order of completion.
 
         At most a few items per worker are sent at a time, so that memory does not depend on their
-        number. Each item takes some milliseconds of the Dask scheduler.
+        number. The Dask scheduler needs some milliseconds for each item.
 
         Args:
             function: Function that the workers can import.

@@ -75,8 +75,8 @@ class ComputedTorqueControllerConfig(CommonConfig):
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 
     def set_point_limits(self, chain: ClosedChain) -> SetPointLimits:
-        """Return the limits of the set points: those of the robot description, and those of their
-        steps.
+        """Return the limits of the set points: those of the robot description, and the limits of
+        the difference from the reference.
         """
         columns, model = chain.actuated_columns, chain.model
         lower, upper = model.position_limits

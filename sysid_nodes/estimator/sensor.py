@@ -130,17 +130,17 @@ class SensorComponent:
         """Look up the frame of the wrench in `tf` if it is not a link, because a tool may have been
         set on the robot's controller.
 
-        A transform that waits for the joint state of its stamp is compared before a newer one is
-        requested; if it were not, joint states that arrive late would never reach the newest
-        transform.
+        A transform that waits for a joint state with its stamp is compared before a newer transform
+        is requested. Otherwise, joint states that arrive late would always be older than the newest
+        transform, and there would be no comparison.
         """
         self._again = self._place is not None
         if self._outside and not self._again:
             self._moving.look_for(self._outside)
 
     def take_posture(self, stamp_ns: int, q: Array, v: Array) -> None:
-        """Compare a transform from `tf` with a joint state at rest that is not older than the
-        transform, (n,) each.
+        """Compare a transform from `tf` with a joint state (q and v, (n,) each) at rest that is not
+        older than the transform.
 
         Raises:
             SignalError: The frame of the wrench has another pose than the sensor.

@@ -32,7 +32,9 @@ class ClockWatch:
         self._gates.update(gates)
 
     def look(self) -> None:
-        """Update the diagnostic now; in simulated time, `/clock` may come after the stamps."""
+        """Update the diagnostic now. In simulated time no offset is reported, because `/clock` may
+        arrive after messages with the same time.
+        """
         words = "; ".join(sorted(filter(None, (gate.words for gate in self._gates))))
         if words and not self._node.get_clock().ros_time_is_active:
             self._node.health.say("clocks", Level.WARN, words)

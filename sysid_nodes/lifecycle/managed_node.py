@@ -41,8 +41,8 @@ class Entities:
         self._served = frozenset(node.actions.open)
 
     def restore(self, keep: Collection[Any] = ()) -> None:
-        """Destroy all entities created since the record was made, with exceptions; served actions
-        are closed.
+        """Destroy all entities created since the record was made, except those in `keep`; action
+        servers are closed instead.
         """
         self._node.actions.close(keep=self._served)
         for kind, there in self._there.items():

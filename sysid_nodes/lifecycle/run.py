@@ -95,8 +95,8 @@ def _executor() -> Any:
 
 
 def class_of(node: str, kind: str) -> Any:
-    """Return a class of a node: DataLoggerNode in `data_logger/node.py`, or the class of its
-    parameters, DataLoggerConfig in `data_logger/config.py`.
+    """Return a class of a node, such as DataLoggerNode in `data_logger/node.py`, or the class of
+    its parameters, such as DataLoggerConfig in `data_logger/config.py`.
 
     Args:
         node: Name of the package and executable, such as data_logger.

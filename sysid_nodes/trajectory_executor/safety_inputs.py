@@ -25,7 +25,8 @@ class SafetyInput:
         type_name: Message type, such as std_msgs/msg/Bool.
         path: Path of the field, with dots between levels.
         allowed: Values that let the robot move.
-        max_age: Age of the newest message [s]; infinite for topics that are published on change.
+        max_age: Largest permitted age of the newest message [s]; infinite for topics that are
+            published on change.
         seen: Last received value; None before the first.
         stamp: Arrival time, on the caller's clock [s].
     """

@@ -57,8 +57,7 @@ class SplineBasis:
 
     @cached_property
     def knots(self) -> Array:
-        """Knots: the ends of the intervals and five more on either side, shape (spans + 11,) [s].
-        """
+        """Knots: ends of the intervals and five more on either side, shape (spans + 11,) [s]."""
         return self.start + self.spacing * np.arange(-DEGREE, self.spans + _WIDTH)
 
     def span_of(self, time: Array) -> NDArray[np.intp]:

@@ -284,8 +284,8 @@ def likely_levels(
 def largest_excess(
     recent: Array, used: Array, variance: Array
 ) -> float:  # pragma: no cover - compiled
-    """Return the largest gain of another filter of the bank in explaining the last samples [2
-    nats].
+    """Return the largest amount by which another filter of the bank would reduce minus twice the
+    log-likelihood of the last samples.
 
     Args:
         recent: Sums of `estimate`, shape (m, n + 1).

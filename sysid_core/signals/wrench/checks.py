@@ -121,8 +121,8 @@ def slow_part(samples: Array) -> float:
 
 
 def slow_note(postures: Sequence[Array]) -> tuple[str, ...]:
-    """Return a remark on readings that drift in most static postures; their samples, shape (N, 6)
-    each.
+    """Return a remark if the readings vary slowly in most static postures; `postures` contains the
+    samples of each posture, shape (N, 6).
     """
     parts = [slow_part(samples) for samples in postures]
     if not parts or float(np.median(parts)) < SLOW_LIMIT:

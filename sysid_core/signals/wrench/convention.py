@@ -139,8 +139,8 @@ class WrenchConvention:
         return np.asarray(out.reshape(-1, 6))
 
     def elsewhere(self, mass: float, share: float) -> float:
-        """Return the probability that another convention is right, and that the mass of the load
-        with it differs by more than a given share.
+        """Return the probability that another convention is right and that, under it, the mass of
+        the load differs from a given mass by more than a share of it.
         """
         return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
 
@@ -449,7 +449,9 @@ class _Family:
 
     @classmethod
     def of(cls, y: Array, plain: Sequence[WrenchConvention], at: FrameMotion) -> _Family:
-        """Conventions and their rotations: by right angles, and that which fits best."""
+        """Conventions with their prior probabilities: as given, rotated by right angles, and
+        rotated by the rotation that fits best.
+        """
         odds = -_STRONG * plain[0].is_inverse
         a = (at.R_WF @ at.a[:, :, None])[:, :, 0] if plain[0].axes is WrenchAxes.BASE else at.a
         spatial = _is_spatial(a)
@@ -465,8 +467,8 @@ class _Family:
         return cls(conventions, np.array(priors), at)
 
     def tilted(self, y: Array) -> list[_Family]:
-        """Plain conventions, and the rotated one that fits best, each under the gravity with which
-        it fits best, if that is elsewhere.
+        """Plain conventions, and the rotated one that fits best, each with the direction of gravity
+        under which it fits best, if this differs from the described direction.
         """
         at, any_sign = self.at, len({one.sign for one in self.conventions}) > 1
         forces = np.array([one.apply(y, at.R_WF)[:, :3] for one in self.conventions])
@@ -577,7 +579,7 @@ class _Linear:
         """Normal equations from columns (K, 3, p) and readings (K, 3), for each of the rotations
         (T, 3, 3) of the readings.
 
-        The moments of columns and readings are computed once for all turns.
+        The products of columns and readings are computed once for all rotations.
         """
         W = X.reshape(-1, X.shape[2])
         moments = np.tensordot(y, X, axes=(0, 0))  # (3, 3, p): of reading and column
@@ -588,7 +590,7 @@ class _Linear:
         """Log marginal likelihoods (S, T), estimates of the unknowns (S, T, p) and their standard
         deviations (S, T, p), for S priors and T orientations of the axes.
 
-        Each block of readings is predicted from the blocks before. The noise level is integrated
+        Each block of readings is predicted from the preceding blocks. The noise level is integrated
         out, so that a residual that no hypothesis explains makes all of them less certain.
 
         Args:

@@ -64,8 +64,9 @@ class Mounting:
 
 
 def procrustes(force: Array, gravity_S: Array, sign: float) -> tuple[Array, float, float]:
-    """Return rotation (3, 3), mass and RMS residual of `force = -sign m R gravity + b`, which is
-    minimal (Kabsch 1976), for forces and gravity (K, 3) and a sign of 1 or -1.
+    """Return the rotation R (3, 3), the mass m and the RMS residual of the least-squares fit
+    `force = -sign m R gravity + b` (Kabsch 1976), for forces and gravity (K, 3) and a sign of 1 or
+    -1.
     """
     f = force - force.mean(axis=0)
     g = gravity_S - gravity_S.mean(axis=0)

@@ -103,7 +103,7 @@ class StaticPostures:
 
     @classmethod
     def of_rows(cls, recording: Recording, model: RobotModel, frame: str) -> StaticPostures:
-        """Return the postures of a recording whose joint states are one static posture each, with
+        """Return the postures of a recording in which each joint state is one static posture, with
         the wrench of the same stamp; the noise of a sample is unknown (0).
 
         Args:
