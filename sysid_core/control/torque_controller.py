@@ -45,8 +45,8 @@ class ControllerTiming:
             as missing [s].
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the transition to new parameters [s].
-        still_speed: Speed below which, measured as well as desired, a joint counts as at rest
-            [rad/s].
+        still_speed: Speed below which a joint counts as at rest, for both the measured and the
+            desired velocity [rad/s].
         still_time: Time for which robot and reference must have been at rest before parameters may
             be changed [s].
     """
@@ -253,8 +253,8 @@ class TorqueController:
         return np.asarray(out)
 
     def _is_interrupted(self, t: float, sees: bool) -> bool:
-        """True if no effort was commanded for so long in a motion that the robot's own watchdog may
-        have stopped it, elsewhere than the reference.
+        """True if, during a motion, no effort was commanded for so long that the robot's own
+        watchdog may have stopped the robot, away from the reference.
         """
         if self._set_point is None or not np.any(
             np.abs(self._set_point[2]) > self.timing.still_speed

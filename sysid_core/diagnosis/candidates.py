@@ -136,8 +136,8 @@ def conventions(samples: Samples, joint: int) -> list[Hypothesis]:
 
 
 def _share_of_angle(angle: float) -> float:
-    """Prior probability of a size of a wrong zero: conventions differ by quarter turns as often as
-    by all other angles together.
+    """Prior probability of an error of the zero position by this angle: quarter turns together are
+    as likely as all other angles together.
     """
     step = round(angle / STEP)
     return 0.5 / (3 if step and step % 3 == 0 else len(_ANGLES) - 3)

@@ -44,8 +44,9 @@ def _composed(
     options: Sequence[Hypothesis],
     whole: Callable[[Samples, Sequence[Hypothesis]], Hypothesis],
 ) -> Iterator[Hypothesis]:
-    """Hypotheses of more and more faults: the option that explains the torques best is added, and
-    faults that were found in its place are dropped, as long as that explains more.
+    """Hypotheses of an increasing number of faults. In each step, the option that explains the
+    torques best is added, and earlier faults that it makes unnecessary are removed; the steps end
+    when the explanation does not improve.
     """
     samples = sift.samples
     worth = sift.log(whole(samples, faults) if faults else AS_DECLARED)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Evidence of a hypothesis: marginal likelihood of the torques for rigid bodies with a prior.
 
-`tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain, `pi ~ N(pi_URDF,
-scale^2)`, friction is free, and `nu` contains the errors of every real arm (small errors of zeros,
-mounting, gains and stamps) and effects that most descriptions lack (springs, cables, a belt by
-which one drive moves two joints). These effects are part of every explanation, so that no
-explanation becomes more likely only by absorbing them. The size of the residual e_j and that of the
-errors of the description are unknown; one link may have larger errors than the others (a
-counterweight). The evidence is evaluated at the most likely values of these unknowns (MacKay 1992,
-Bayesian interpolation). It is the product of the predictive densities of every sample given the
-samples before it, so that no sample is judged by a model that was fitted to it. Model errors repeat
-in similar states and do not average out in long recordings, so that the likelihood is coarsened
-(Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT`
-independent samples.
+`tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
+`pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` contains the errors of every real arm (small
+errors of zero positions, mounting, gains and stamps) and effects that most descriptions lack
+(springs, cables, a belt by which one drive moves two joints). These effects are part of every
+explanation, so that no explanation becomes more likely only by absorbing them. The size of the
+residual e_j and that of the errors of the description are unknown; one link may have larger errors
+than the others (a counterweight). The evidence is evaluated at the most likely values of these
+unknowns (MacKay 1992, Bayesian interpolation). It is the product of the predictive densities of
+every sample given the samples before it, so that no sample is judged by a model that was fitted to
+it. Model errors repeat in similar states and do not average out in long recordings, so that the
+likelihood is coarsened (Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint
+counts as `COUNT` independent samples.
 """
 
 from __future__ import annotations
@@ -291,8 +291,8 @@ def tool_masses(model: RobotModel) -> tuple[float, ...]:
 
 
 def _tool(model: RobotModel, mass: float) -> tuple[Array, Array]:
-    """Inertial parameters of a tool with about this mass, about where the last link is, and their
-    standard deviations, each of shape (10,).
+    """Inertial parameters of a tool with about this mass and a centre of mass near that of the last
+    link, and their standard deviations, each of shape (10,).
     """
     last, scale = model.pi[-1], model.inertial_scale.reshape(-1, 10)
     reach = float(np.sum(scale[:, 1] / scale[:, 0]))  # the bodies' own lengths
@@ -303,8 +303,8 @@ def _tool(model: RobotModel, mass: float) -> tuple[Array, Array]:
 
 
 def _little_off(samples: Samples, motion: Motion) -> Array:
-    """Regressor columns of the small errors that every arm has (zeros, mounting, gains, stamps),
-    each times its standard deviation, shape (K, n, 5 n + 5).
+    """Regressor columns of the small errors that every arm has (zero positions, mounting, gains,
+    stamps), each times its standard deviation, shape (K, n, 5 n + 5).
     """
     n = samples.q.shape[1]
     rigid, zeros, tilts = motion.rigid

@@ -125,9 +125,10 @@ class Examination:
     @property
     def _is_explained(self) -> bool:
         """True if the correction of the faults that were found leaves little of the efforts
-        unexplained, also in held-out blocks; otherwise, they are not the cause, or not alone. Two
-        faults are believed only if the masses of the URDF explain something: of another robot, two
-        look like its cause.
+        unexplained, also in held-out blocks; otherwise, these faults are not the cause, or not the
+        only one. Two faults are accepted only if the masses of the URDF explain part of the
+        efforts, because the recordings of another robot may look like those of this robot with two
+        faults.
         """
         last = self.findings[-1].explanation if self.findings else self.ranked[0]
         if last.hypothesis.kind is Fault.SILENT:
@@ -274,13 +275,13 @@ def _two_faults(
     findings: list[Finding],
     gains_known: bool,
 ) -> tuple[list[Finding], Samples, tuple[Explanation, ...]]:
-    """Look for two faults of which neither is named alone, because each hides in the other: the
-    second is looked for under each of the two likeliest explanations, and both are named if they
-    explain the samples better than any single fault, by the odds by which a cause is named.
+    """Search for two simultaneous faults, each of which conceals the other. The second fault is
+    searched for under each of the two most likely explanations. Both are reported if they are more
+    likely than any single fault by the odds required for naming a cause.
 
     Returns:
-        The findings, the samples corrected for them, and the remaining explanations; as given if no
-        two faults are named.
+        The findings, the samples corrected for them, and the remaining explanations; all are
+        unchanged if no two faults are reported.
     """
     nothing = findings, samples, ranked
     if findings or probability(ranked, *USABLE) > 1.0 - SURE:

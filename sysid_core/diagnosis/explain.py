@@ -185,8 +185,8 @@ def _merged(sizes: Sequence[_Judged]) -> _Judged:
 
 
 def _finalists(samples: Samples, sift: Sift, gains_known: bool) -> list[Hypothesis]:
-    """Hypotheses for the exact evaluation: the most probable of each kind after the approximate
-    one, and some more, because that evaluation may be wrong.
+    """Hypotheses for the exact evaluation: the most probable ones of each kind according to the
+    approximate evaluation, and some more, because the latter may be wrong.
 
     Delayed efforts, which the fit detects by itself, are included only if they appear likely.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion that would tell two explanations of a recording apart."""
+"""Motion that would distinguish two explanations of a recording."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def next_motion(samples: Samples, first: Explanation, second: Explanation) -> Ne
 
 
 def _expected(motion: Samples, truth: Explanation, other: Explanation) -> float:
-    """Logarithm of the expected odds of a true explanation; 0 if its loops do not close."""
+    """Log-odds of a true explanation against another one on simulated torques; 0 if the loops do
+    not close.
+    """
     try:
         seen = _recorded(motion, truth)
     except ModelError:

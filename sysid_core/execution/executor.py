@@ -138,8 +138,8 @@ class Executor:
             self.state, self.fault = ExecutorState.ABORTED, fault
 
     def clock(self, u: float | None, q: Array, stamp: float) -> None:
-        """Take a report of the controller at a stamp [s]: its motion time [s], None if it doesn't say
-        it, and the position that it commands, shape (n,).
+        """Take a report of the controller at a stamp [s]: its motion time [s], None if it is not
+        reported, and the position that the controller commands, shape (n,).
         """
         if self.play is not None:
             self.play.clock(u, q, stamp)

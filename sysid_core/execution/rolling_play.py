@@ -217,8 +217,8 @@ class RollingPlay(GoalPlay):
             self._u, self._finished = self._goal.ends, True
 
     def _time_at(self, q: Array, stamp: float) -> tuple[float, float] | None:
-        """Controller time at a commanded position (n,), and its uncertainty [s]; None if the position
-        does not tell it.
+        """Controller time at a commanded position (n,), and its uncertainty [s]; None if the
+        position does not determine it.
         """
         if self._waits:  # has it left the start?
             near = self._played.nearest(q, np.zeros_like(q), 0.0, SPEAKS)
@@ -283,9 +283,9 @@ class RollingPlay(GoalPlay):
         return knows and steady and self._covered - self._u > max(margin, self.lateness)
 
     def _is_due(self, now: float) -> bool:
-        """True if a goal is to be sent now; if the robot's time is unknown, only at rest. If only
-        reports tell the speed scaling, a goal is sent just after one, so that little of a change is
-        missed.
+        """True if a goal is to be sent now; if the robot's time is unknown, only at rest. If the
+        speed scaling is known only from reports, a goal is sent just after a report, so that a
+        change is taken into account early.
         """
         if self._sent_at is None:
             return True

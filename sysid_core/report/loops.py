@@ -179,8 +179,8 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
 
 
 def _panels(chain: ClosedChain) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Pairs of driven joints that share a loop, each with a map, and those that move one alone, each
-    with curves.
+    """Pairs of driven joints that share a loop, each to be shown as a map, and driven joints that
+    alone move a loop, each to be shown as curves.
     """
     pairs = [tuple(group) for group in chain.coupled_drives if len(group) == 2]
     paired = {name for group in pairs for name in group}

@@ -94,8 +94,8 @@ def read_recordings(
 
 
 def _gripper_share(r: ServoRecording) -> ServoRecording:
-    """Recording with a mark for the columns of grippers if they alone are beyond a turn: shares of
-    their range.
+    """Recording in which the columns of grippers are marked as shares of their range, if they are
+    the only columns whose values exceed a whole turn.
     """
     far = np.maximum(np.abs(r.q).max(axis=0), np.abs(r.target).max(axis=0)) > TURN
     grippers = np.array([is_gripper(joint) for joint in r.joints] or [False] * len(far))

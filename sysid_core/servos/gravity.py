@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Check of a recording's conventions by gravity: signs, zeros and order of joints, and mounting.
+r"""Check of a recording's conventions by gravity: signs, zero positions and order of joints, and
+mounting.
 
-The position loop of a servo is the same for any sign and zero of its angles, so that a wrong sign,
-zero or order of command *and* position changes the simulated motion only through gravity, whose
-torque the robot's model predicts. Each possible convention is an alternative hypothesis: the same
-servos with the loads that follow from it, and with stiffness and friction fitted again. Each block
-of time has an error variance of its own and counts as one datum, so that blocks in which the robot
-leaned on something do not decide. As a function of the recorded angle x, where the true angle of
-the joint is \(q = s x + z\), the load \(a \cos q + b \sin q\) is
-
+The position loop of a servo is the same for any sign and zero position of its angles, so that a
+wrong sign, zero position or order of command *and* position changes the simulated motion only
+through gravity, whose torque the robot's model predicts. Each possible convention is an alternative
+hypothesis: the same servos with the loads that follow from it, and with stiffness and friction
+fitted again. Each block of time has an error variance of its own and counts as one datum, so that
+blocks in which the robot leaned on something do not decide. As a function of the recorded angle x,
+where the true angle of the joint is \(q = s x + z\), the load \(a \cos q + b \sin q\) is
 \[ s (a \cos z + b \sin z) \cos x + (b \cos z - a \sin z) \sin x . \]
 """
 
@@ -65,8 +65,8 @@ class Witness:
 
 @dataclass(frozen=True)
 class _Convention:
-    """Assumed order, signs and zeros of the columns: the position of joint j is `sign[j]` times
-    column `order[j]`, plus `zero[j]`.
+    """Assumed order, signs and zero positions of the columns: the position of joint j is `sign[j]`
+    times column `order[j]`, plus `zero[j]`.
     """
 
     sign: Array

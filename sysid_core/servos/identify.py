@@ -240,8 +240,9 @@ class _Bench:
         ends: list[Stops],
         progress: Callable[[str], None],
     ) -> tuple[Ground | None, list[Stops]]:
-        """Surface and stops that the motions show with these servos, in turn: a table, if it is
-        new, may be what looks like a stop.
+        """Surface and mechanical stops that the motions show with these servos. If a new surface is
+        found, the stops are not searched for yet, because contact with the surface may look like a
+        stop.
         """
         parameters = np.array([result.servo.vector for result in results])
         dead = any(why is not ServoReason.UNMOVED for why in self.stopped.values())

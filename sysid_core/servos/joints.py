@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of the servos of all joints together: drives of the same type learn from each other."""
+"""Identification of the servos of all joints together: drives of the same type improve each other's
+estimates.
+"""
 
 from __future__ import annotations
 

@@ -83,7 +83,9 @@ def _bases(tree: BodyTree, motions: Sequence[Array]) -> list[list[Array]]:
 
 
 def _gains(witness: Witness, basis: Sequence[Array]) -> Array:
-    """Log-likelihood that held-out blocks gain by free masses, shape (blocks,)."""
+    """Log-likelihood of each held-out block with free masses minus that with the described masses,
+    shape (blocks,).
+    """
     blocks = np.concatenate([m.block for m in witness.motions])
     numbers, gains = np.unique(blocks), [np.zeros(0)]
     for side in (0, 1):

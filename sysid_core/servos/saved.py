@@ -126,7 +126,8 @@ def load_servos(folder: str | Path) -> ServoModel:
         folder: Folder of the simulator, or its `servos.yaml`.
 
     Raises:
-        ModelError: The file does not exist or is damaged, or the URDF beside it is another one.
+        ModelError: The file does not exist or is damaged, or the URDF in its folder is not the one
+            of the identification.
     """
     path = Path(folder)
     path = path / FILE if path.is_dir() else path

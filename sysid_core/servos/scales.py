@@ -5,12 +5,12 @@ A servo's torque is \\(K_j e_j\\) with the measured error \\(e_j\\) of its posit
 unknown gain \\(K_j\\). Gains \\(\kappa_j K_j\\) explain the same motion if there are masses with
 which the torques are \\(\kappa_j \tau_j\\) at every state. Torques follow from a Lagrangian, whose
 mixed derivatives are symmetric, so that \\(\kappa_i = \kappa_j\\) wherever the inertia
-\\(M_{ij}\\), any \\(\partial M_{ik}/\partial q_j\\) or, in the potential, \\(\partial^2 V/\partial
-q_i \partial q_j\\) is not zero everywhere. Joints that no chain of such pairs connects have
-separate Lagrangians, each of which can be scaled. The nullspace that unknown gains add therefore
-has one direction for each connected group of joints; friction, drive inertia and zeros are scaled
-with their joint and connect no joints. At rest only the potential matters, and a joint without
-gravity torque is a group of its own, whose gain cannot be determined.
+\\(M_{ij}\\), any \\(\partial M_{ik}/\partial q_j\\) or, in the potential,
+\\(\partial^2 V/\partial q_i \partial q_j\\) is not zero everywhere. Joints that no chain of such
+pairs connects have separate Lagrangians, each of which can be scaled. The nullspace that unknown
+gains add therefore has one direction for each connected group of joints; friction, drive inertia
+and zero positions are scaled with their joint and connect no joints. At rest only the potential
+matters, and a joint without gravity torque is a group of its own, whose gain cannot be determined.
 """
 
 from __future__ import annotations

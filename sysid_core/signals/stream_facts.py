@@ -61,7 +61,9 @@ def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
 
 
 def _saturated(values: Array, *others: Array) -> list[float]:
-    """Share of samples in which each column is saturated, while it or other columns go on."""
+    """Share of samples in which each column is saturated, shape (n,), although the motion continues
+    in this or other columns.
+    """
     found = saturated(np.column_stack([values, *others]))[:, : values.shape[1]]
     return found.mean(axis=0).tolist() if len(found) else [0.0] * values.shape[1]
 

@@ -88,8 +88,8 @@ class TextTable:
     def read(
         self, which: Sequence[int] | None = None, most: int | None = None
     ) -> tuple[dict[int, Array], str]:
-        """Read columns; cells that are no number are NaN, and so are rows of another length than
-        most rows.
+        """Read columns; cells that are not numbers become NaN, and so do rows whose length differs
+        from that of most rows.
 
         Args:
             which: Numbers of the columns; None: all.

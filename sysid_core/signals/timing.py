@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of stamps and samples: gaps, duplicates, disorder, resets, sorting and interpolation; steps,
-standstill, velocities that are no derivatives.
+"""Checks of stamps and samples: gaps, duplicates, disorder, resets, sorting and interpolation;
+steps, standstill, and velocities that are not the derivatives of the positions.
 """
 
 from __future__ import annotations

@@ -238,7 +238,9 @@ def _short(unit: str) -> str:
 
 
 def _tells_unit(name: str) -> bool:
-    """True if the name of a column tells its unit, or is that of a field with a defined unit."""
+    """True if the name of a column contains its unit, or is the name of a field with a defined
+    unit.
+    """
     return bool(_DEFINED.search(name)) or (_unit(name) or "?") in _FACTORS
 
 
@@ -411,9 +413,11 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
 
 
 def _require_fine(R: Array, force: Array) -> None:
-    """Raise an error if orientations (K, 3, 3) stand while the forces (K, 3) go on, then jump.
+    """Raise an error if orientations (K, 3, 3) are constant for several samples and then jump,
+    while the forces (K, 3) change steadily.
 
-    At rest, forces change from one stand to the next, not within.
+    If the robot rests between steps, in contrast, the forces change only together with the
+    orientation.
     """
     flat = R.reshape(-1, 9)
     edges = np.flatnonzero(np.any(flat[1:] != flat[:-1], axis=1)) + 1
@@ -472,7 +476,9 @@ def _time_column(table: Mapping[str, Array]) -> str:
 
 
 def _in_nanoseconds(name: str, values: Array) -> tuple[Stamps, NDArray[np.bool_]]:
-    """Stamps of a column of times, in the unit of its name or of its steps, and which are known."""
+    """Stamps of a column of times, whose unit follows from its name or its steps, and a mask of the
+    valid ones.
+    """
     time = np.asarray(values, dtype=float)
     steps = np.diff(time[np.isfinite(time)])
     usual = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
@@ -489,7 +495,7 @@ _UNITS = {1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
 
 def _seconds_and_nanoseconds(table: Mapping[str, Array]) -> tuple[str, str] | None:
-    """Columns of a ROS stamp in two parts, the first if there are several."""
+    """Columns with the seconds and the nanoseconds of a ROS stamp; of several stamps, the first."""
     for name in table:
         prefix, seconds = re.fullmatch(r"(.*?)(secs?|seconds)?", name).groups()  # type: ignore[union-attr]
         for nano in ("nanosec", "nsecs", "nsec", "nanoseconds") if seconds else ():

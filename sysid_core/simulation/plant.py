@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation of a robot in MuJoCo, independent of pinocchio, which is used for identification.
 
-The plant with position servos receives targets, and measures with encoders behind the backlash of its
-gears.
+The plant with position servos receives targets; its encoders measure on the output side of the
+gears' backlash.
 """
 
 from __future__ import annotations

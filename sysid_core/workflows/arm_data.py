@@ -213,7 +213,9 @@ def _examined(
     others: Sequence[Recording],
     gains_known: bool = True,
 ) -> Examination:
-    """Examination of the fitted recordings; without failures, the others must be near the limits."""
+    """Examination of the fitted recordings. All other recordings must belong to this robot; if
+    there are no failures, their positions must also be plausible for its limits.
+    """
     found = examine(model, runs, drives, gains_known=gains_known)
     for run in others:
         require_fit(model, run, near=not found.verdict.failures)

@@ -51,9 +51,9 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     The file has `topics` (topic names of the robot), `common` (parameters of every node, such as
     `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
     `computed_torque_controller`, `runner`, `explorer` and `simulated_robot` are started only if
-    they have a section; beside a `simulated_robot`, all nodes use its clock, which waits for them.
-    A ROS parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names
-    that the nodes define.
+    they have a section; if there is a `simulated_robot`, all nodes use its clock, which waits for
+    them. A ROS parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the
+    names that the nodes define.
 
     Args:
         path: The YAML file, or the name of a file that this package provides.

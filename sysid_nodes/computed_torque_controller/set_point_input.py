@@ -19,7 +19,7 @@ class SetPointInput:
         controller: Controller that follows the set points.
         limits: Limits of the accepted set points.
         publishers: Function that returns the number of publishers of set points (rclpy's
-            EventsExecutor doesn't tell the sender).
+            EventsExecutor does not provide the sender).
     """
 
     def __init__(

@@ -325,8 +325,8 @@ def _samples_in_motion(
 
 
 def _gains(together: Array, own: Array) -> Array:
-    """Least-squares gains from the products of noise with the reversed residual and with itself,
-    not negative.
+    """Non-negative least-squares gains from two products of the noise: with the negative residual
+    (`together`), and with itself (`own`).
     """
     return np.maximum(together / np.maximum(own, np.finfo(float).tiny), 0.0)
 

@@ -156,7 +156,7 @@ def nearest_consistent(regression: Regression, values: ArrayLike) -> Array:
 
 
 def _selected(regression: Regression, keep: NDArray[np.bool_]) -> Regression:
-    """Equations of some samples; each omission ends a gapless span. Mask of shape (K,)."""
+    """Equations of the samples in a mask of shape (K,); each omitted sample ends a gapless span."""
     index = np.flatnonzero(keep)
     starts = np.isin(index, regression.starts) | (np.diff(index, prepend=-2) > 1)
     first = np.searchsorted(index, regression.recordings)

@@ -37,7 +37,7 @@ def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str]
         squares: Mean square of every column of the friction regressor, shape (n, p).
         tau: Measured torques, shape (K, n) [N m or N].
         names: Names of the p parameters. The RMS of a column is at least 0.01 of the largest with
-            the same symbol, because sensor noise is no motion; empty: no minimum.
+            the same symbol, because sensor noise is not motion; empty: no minimum.
 
     Returns:
         RMS torque over RMS column, largest over the joints where the column acts, shape (p,).

@@ -135,7 +135,9 @@ class PointMassDiscretization(WrenchEstimator):
 
 
 def _group_share(wrenches: CompressedWrenches) -> Array:
-    """Noise variance seen by each pair of parameters: that of the axes which carry them."""
+    """Noise variance of each pair of parameters: the mean over forces and torques, weighted by
+    their regressor columns.
+    """
     sd_force, sd_torque = wrenches.noise_sd()
     F, T = wrenches.force[:, :10], wrenches.torque[:, :10]
     length_f, length_t = np.linalg.norm(F, axis=0) ** 2, np.linalg.norm(T, axis=0) ** 2

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Recognition of known loads: probabilities from the marginal likelihood of a moment's wrenches.
+r"""Recognition of known loads: probabilities from the marginal likelihood of the wrenches of a
+short recording.
 
 A load h is a Gaussian distribution of the ten parameters, with mean \(\pi_h\) and covariance
-\(C_h\). The wrenches of a moment, means over short blocks, then have the distribution
+\(C_h\). The wrenches of a short recording, averaged over short blocks, then have the distribution
 
     b ~ N(A pi_h, A C_h A^T + U_h P U_h^T + T_h Q T_h^T + s^2 I)
 

@@ -343,8 +343,8 @@ class RunningMAP:
         )
 
     def _persistence(self, steps: Array) -> Array:
-        """Number of samples that share one error of the motion, by the time since the last
-        one, shape (K,).
+        """Number of samples that share the same error of the motion, from the time since the
+        previous sample, shape (K,).
         """
         with np.errstate(invalid="ignore"):
             shared = 2.0 * self._correlation / np.maximum(steps, 1e-6)

@@ -64,7 +64,7 @@ class SubspaceAlgebra:
     doubts: list[Decision] = field(default_factory=list)
 
     def _rank(self, s: Array, directions: Array) -> int:
-        """Number of values that count; `directions` holds one column per value."""
+        """Number of singular values counted as nonzero; `directions` has one column for each."""
         rank = int(np.count_nonzero(s > self.tolerance))
         if rank:
             kept = float(s[rank - 1])

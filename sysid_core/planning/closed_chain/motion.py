@@ -132,7 +132,9 @@ def _with_closed_loops(
 
 
 def _haste(check: MotionCheck) -> tuple[float, str]:
-    """Largest ratio of the motion to a limit, and the name of that limit."""
+    """Factor by which the motion is too fast for its most restrictive limit, and the kind of that
+    limit.
+    """
     orders = {"velocity": 1, "tcp speed": 1, "acceleration": 2, "jerk": 3}
     return max(
         (share ** (1.0 / orders[kind]), kind)

@@ -214,7 +214,7 @@ class Explorer:
 
     def _problem(self, period: float) -> ExcitationProblem:
         """Optimisation problem whose criterion is the variance of the parameters that are not yet
-        accurate enough; if these are most of them, of all parameters.
+        accurate enough or, if these are more than half of the parameters, that of all parameters.
         """
         left = self.open_names
         criterion = (

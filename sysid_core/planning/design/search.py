@@ -172,7 +172,7 @@ class _Variables:
     """Optimisation problem in the scaled variables of `ExcitationProblem.units`.
 
     The last digits of sums depend on the addresses of arrays in memory; variables and gradients are
-    rounded, so that the result of the search does not.
+    rounded, so that the result of the search does not depend on them.
     """
 
     def __init__(self, problem: ExcitationProblem) -> None:

@@ -354,7 +354,9 @@ def _confounded(known: bool) -> tuple[str, ...]:
 
 
 def _at_the_end(forces: WanderingFit, torques: WanderingFit) -> tuple[Array, Array]:
-    """Bias at the last posture (6,), and covariance (10, 10) of load and bias; no mass."""
+    """Bias at the last posture (6,), and covariance (10, 10) of load and bias, in which the entries
+    of the mass are zero.
+    """
     covariance = np.zeros((10, 10))
     covariance[1:4, 1:4] = torques.covariance[:3, :3]
     force, covariance[4:7, 4:7] = forces.course(1.0, _FORCE_BIAS + _FORCE_DRIFT)

@@ -203,8 +203,9 @@ def saturated(wrench: Array, ranges: Sequence[float | None] = ()) -> NDArray[np.
 
 
 def _runs_at_the_extremes(values: Array, distinct: Array, quantum: float) -> Iterator[slice]:
-    """Long runs of samples (K,) at the signal's own extremes that cut off a peak; of its distinct
-    values in ascending order, and the smallest step between them.
+    """Long runs of samples (K,) at the signal's smallest or largest value that cut off a peak;
+    `distinct` contains the different values in ascending order, `quantum` is the smallest step
+    between them.
     """
     if len(distinct) < _FEW_DISTINCT:
         return

@@ -310,10 +310,11 @@ class WrenchConvention:
 
 
 def _merged(trials: Sequence[_Trial], weights: Array) -> list[Rival]:
-    """Loads by convention and kind of force, in the order of the most probable trial of each.
+    """Loads by convention and kind of force; each is taken from the most probable of the trials
+    with this convention and kind, in the order of their probabilities.
 
-    The load is that of this trial, because an estimator decides about delay and size of the bias by
-    evidence of its own.
+    Trials that differ in the delay or the size of the bias are not distinguished, because the
+    payload estimator determines both again.
     """
     best: dict[tuple[object, ...], _Trial] = {}
     total: dict[tuple[object, ...], float] = {}
@@ -394,8 +395,8 @@ class _Trial:
 
 
 def _arm(trial: _Trial, y: Array, at: FrameMotion, bias: float) -> float:
-    """Distance of the centre of mass of a trial's load from the sensor [m], if torques are in N m,
-    or according to the evidence in a unit of another length.
+    """Distance of the centre of mass of a trial's load from the sensor [m]. Torques are taken to be
+    in N m or, if the evidence clearly favours it, in a unit with another length.
     """
     z = trial.convention.apply(y, at.R_WF)
     noise = _Noise.of(_unmapped(z, at.a))  # in any unit
@@ -484,7 +485,9 @@ class _Family:
 
 
 def _worth_a_look(families: Sequence[_Family], found: Sequence[Sequence[_Trial]]) -> list[_Family]:
-    """Families with a plausible trial, or with the best trial of a way to read the wrench."""
+    """Families with a plausible trial, or with the best trial for one combination of axes and
+    orientation.
+    """
     best: dict[tuple[object, ...], _Trial] = {}
     for some in found:
         for trial in some:
@@ -675,8 +678,9 @@ def _downs(forces: Array, motion: FrameMotion) -> tuple[Array, Array]:
 
 
 def _is_elsewhere(gravity: Array, motion: FrameMotion, any_sign: bool) -> bool:
-    """True if gravity differs from that of the motion by more than the mounting's error; for
-    `any_sign`, by a right angle at most, because upside down is the other sign.
+    """True if gravity differs from that of the motion by more than the usual mounting error. With
+    `any_sign`, the difference must not exceed a right angle, because opposite gravity is equivalent
+    to the opposite sign.
     """
     described = motion.R_WF[0] @ motion.gravity[0]
     cosine = float(gravity @ described) / max(float(described @ described), np.finfo(float).tiny)
