@@ -247,7 +247,7 @@ class Fleet:
             place: Folder, or address in an object storage.
             engine: Engine that executes the jobs.
             every: Time between two checks of the folder [s].
-            looks: Number of checks; 0: no end.
+            looks: Number of checks; 0: unlimited.
 
         Yields:
             Progress after each check that found new recordings.

@@ -41,7 +41,7 @@ def varying_parts(
 
     The last body has none, see eqs. (15), (17).
 
-    Equations (19), (21) hold behind a revolute joint, and (23), (25) behind a prismatic joint. The
+    Equations (19), (21) hold beyond a revolute joint, and (23), (25) beyond a prismatic joint. The
     parts are linear in the constants, so that a stack of constants gives the coefficients of the
     linear equations.
 
@@ -191,11 +191,11 @@ def single_joint_rows(
     r"""Return the coefficients of the minimal constants in the torque of one joint while one joint
     moves alone.
 
-    By kind of joint: (56) revolute and (57) prismatic behind a turning joint, (58) the turning
-    joint itself, (59) behind a sliding joint, (60) the sliding joint itself.
+    By kind of joint: (56) revolute and (57) prismatic joint beyond a turning joint, (58) the
+    turning joint itself, (59) joint beyond a sliding joint, (60) the sliding joint itself.
 
     Equations (53)-(55) give the motion of the observed body, and (56)-(61) the coefficients. The
-    bodies behind the observed joint form one rigid composite body, with `c = k + l` and `J = U + V`
+    bodies beyond the observed joint form one rigid composite body, with `c = k + l` and `J = U + V`
     from algorithm 1.
 
     Args:
@@ -342,7 +342,7 @@ def check_postures(
 ) -> tuple[str, ...]:
     """Return the constants of a body that the motion of one joint determines in the given postures.
 
-    The constants of the bodies behind it are assumed to be known. With ideal velocities and
+    The constants of the bodies beyond it are assumed to be known. With ideal velocities and
     accelerations, all constants that Properties 1 and 2 list must be independent over the postures.
 
     Args:

@@ -151,7 +151,7 @@ def evidence(
         samples: Samples, corrected for the hypothesis.
         tool: Approximate mass of a tool or hand that the description lacks, negative if the robot
             lacks it [kg]; 0: none.
-        since: Share of the samples after which the tool is there; 0: always.
+        since: Share of the samples before the tool is attached; 0: it is always attached.
         mute: Indices of the joints whose torques are unrelated to the motion.
         thorough: True to include the small errors of every arm.
         exact: True to assume the total mass of the description, so that a common factor is

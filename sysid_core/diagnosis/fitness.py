@@ -33,8 +33,8 @@ def require_fit(
         model: Robot model.
         recording: Joint states, which may include other joints than the robot's.
         efforts: True if efforts are required.
-        near: True to require positions near their limits; False before `examine`, which may find
-            what is wrong with them.
+        near: True to refuse positions far beyond their limits; False before `examine`, which may
+            find the cause.
 
     Raises:
         ModelError: A joint is missing.

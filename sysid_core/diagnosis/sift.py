@@ -35,8 +35,8 @@ def evidence_of(
     thorough: bool = True,
     exact: bool = False,
 ) -> Evidence | None:
-    """Evidence of a hypothesis about samples with this motion (None: to be computed); None if loops
-    do not close.
+    """Evidence of a hypothesis about samples, whose regressor is computed if `motion` is None. The
+    result is None if the loops do not close under the hypothesis.
     """
     try:
         there = hypothesis.mend(samples)

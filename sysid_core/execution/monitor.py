@@ -191,7 +191,9 @@ class ExecutionMonitor:
 
     @property
     def used(self) -> dict[str, float]:
-        """Ratio of the newest state to each limit by name, for the worst joint; 1 is the limit."""
+        """Ratio of the newest value to its limit for the worst joint, by the name of the limit; at
+        1 the limit is reached.
+        """
         shares = {}
         for kind, value, lower, upper in self._compared:
             half, middle = (upper - lower) / 2, (upper + lower) / 2

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export to MJCF, the format of MuJoCo: inertias, armature, damping and dry friction.
 
-Inertias are written as complete tensors (`fullinertia`) at the body that moves. Links behind fixed
-joints are separate bodies without mass, whose poses follow from the composition of the fixed joints
-in pinocchio. A constant torque of a drive becomes the bias of its motor, so that `ctrl` is the
-torque of the drive.
+Inertias are written as complete tensors (`fullinertia`) at the body that moves. Links attached by
+fixed joints are separate bodies without mass, whose poses follow from the composition of the fixed
+joints in pinocchio. A constant torque of a drive becomes the bias of its motor, so that `ctrl` is
+the torque of the drive.
 """
 
 from __future__ import annotations

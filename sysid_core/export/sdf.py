@@ -2,8 +2,8 @@
 """Export to SDFormat 1.9 for Gazebo and Drake: inertias, `<dynamics><damping><friction>`, limits.
 
 The pose of a joint is given in the frame of its parent body, and the pose of the moved body in the
-frame of the joint; rotations are quaternions. Links behind fixed joints are frames of the body that
-carries them.
+frame of the joint; rotations are quaternions. Links attached by fixed joints are frames of the body
+that carries them.
 """
 
 from __future__ import annotations

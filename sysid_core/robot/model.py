@@ -181,7 +181,7 @@ class RobotModel:
 
     @property
     def n_bodies(self) -> int:
-        """Number of moving bodies (one per joint; links behind fixed joints are merged)."""
+        """Number of moving bodies (one per joint; links attached by fixed joints are merged)."""
         return self.pin_model.njoints - 1
 
     @property
@@ -425,8 +425,8 @@ class RobotModel:
         return replace(self, pin_model=model)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """Return a copy with some joints locked: the bodies beyond a locked joint are merged with
-        the body before it.
+        """Return a copy with some joints locked: the body that a locked joint carries is merged
+        with its parent body.
 
         Args:
             joints: Names of joints to lock at position zero, or a mapping to their positions [rad

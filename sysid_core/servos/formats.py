@@ -113,7 +113,7 @@ def _both(
 
 
 def _names(names: Any) -> tuple[str, ...]:
-    """Names of the joints: a list, or a list behind one key (version 2)."""
+    """Names of the joints: a list, or a mapping whose first value is that list (version 2)."""
     if isinstance(names, dict):
         names = next(iter(names.values()), None)
     return tuple(map(str, names)) if isinstance(names, list) else ()

@@ -9,6 +9,7 @@ hypothesis: the same servos with the loads that follow from it, and with stiffne
 fitted again. Each block of time has an error variance of its own and counts as one datum, so that
 blocks in which the robot leaned on something do not decide. As a function of the recorded angle x,
 where the true angle of the joint is \(q = s x + z\), the load \(a \cos q + b \sin q\) is
+
 \[ s (a \cos z + b \sin z) \cos x + (b \cos z - a \sin z) \sin x . \]
 """
 

@@ -146,8 +146,8 @@ class JointServo:
 
     @property
     def stiffness(self) -> float | None:
-        """Stiffness of the position loop, if gravity or inertia determines its inverse to half of its
-        value [N m/rad]; None otherwise.
+        """Stiffness of the position loop [N m/rad], if gravity or inertia determines its inverse
+        with a standard deviation below half of its value; None otherwise.
         """
         compliance = self.values.get(Term.COMPLIANCE, 0.0)
         known = compliance > 2.0 * self.deviations.get(Term.COMPLIANCE, 0.0)

@@ -119,8 +119,8 @@ def drive_forces(
 
     Args:
         error: Position error (reference minus zero minus position) plus the integral term [rad].
-        w: Speed in the last step [rad/s].
-        last: Velocity in the previous step [rad/s].
+        w: Velocity in the previous step [rad/s].
+        last: Velocity in the step before the previous one [rad/s].
         p: Parameters of the drive in the order of `TERMS`.
         g: Gravity torque divided by the stiffness [rad].
         load: Total torque on the gears divided by the stiffness [rad].
@@ -190,7 +190,7 @@ def drive_rollout(
         ref: References at the start and after each step, shape (1 + sum(steps),) [rad].
         gravity_a: Coefficient of cos q in the gravity torque, shape (K,) [N m].
         gravity_b: Coefficient of sin q in the gravity torque, shape (K,) [N m].
-        inertia: Inertia of the bodies behind the joint, shape (K,) [kg m²].
+        inertia: Inertia about the joint of all bodies that it moves, shape (K,) [kg m²].
         low: Smallest position, shape (K,) [rad]; shape (0,): no obstacle.
         high: Largest position, shape (K,) or (0,) [rad].
         turns: True for a revolute joint.

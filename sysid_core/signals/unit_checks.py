@@ -27,9 +27,9 @@ def require_sound_units(
         stream: Joint states, with all of the robot's joints.
         model: Robot model, whose position limits are used if it has any.
         source: Name of the data for error messages.
-        near: True to require positions near the limits; False if a wrong zero, sign or order may
-            still be found: only positions in degrees and motions that are larger than any joint's
-            range are refused.
+        near: True to refuse positions far beyond the limits. False if a wrong zero position, sign
+            or order may still be found: only positions in degrees, and motions larger than any
+            joint's range, are then refused.
 
     Raises:
         SignalError: The unit of a joint is implausible; the error names the joint and the

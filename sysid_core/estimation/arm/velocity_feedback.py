@@ -57,7 +57,8 @@ class VelocityFeedback:
         self, model: RobotModel, recording: Recording, processing: Processing
     ) -> Array | None:
         """Return the reaction of the controllers at the stamps and in the unit of the recording,
-        shape (K, n); None if the recording has another source of velocities.
+        shape (K, n); None if its velocities have another source (sensors or differences of
+        positions) than those to which the gains refer.
 
         Args:
             model: The robot; its order of joints is that of the result.

@@ -40,7 +40,8 @@ def joint_regression(
         X_L: Matrix from the load's parameters to those of the bodies, shape (10 N, 10).
         load: Known parameters of the load.
         loaded_structure: Structural rows with the load's weight in the friction, shape (s, p).
-        parameters: Parameters of the previous round without gains; None: gains fixed now.
+        parameters: Parameters from the previous iteration, without gains; None: the gains are
+            fixed.
     """
     first, second = parts
     N, n = first.n_inertial, len(first.joints)

@@ -67,8 +67,8 @@ def weigh_motion(
     If the recording has marks, the sensor is tared in the marked postures, and the payload is
     estimated from the marked motion. Without a tare, sign and axes of the wrench are estimated if
     they are not declared; the bias (the part that does not rotate with gravity) is estimated
-    together with the load. With a tare, only the samples after the last change of the load are
-    used, or those of the load before it if nothing is held afterwards.
+    together with the load. With a tare, only the samples after the last change of the load are used
+    or, if nothing is held afterwards, those of the preceding load.
 
     Args:
         recording: Joint states and wrench, over any part of a run; marks are optional.
@@ -194,8 +194,8 @@ def weigh_motion(
 def _of_one_load(
     data: PayloadData, estimator: Callable[[], OnlinePayload]
 ) -> tuple[slice, tuple[PayloadChange, ...], Estimate | None]:
-    """Samples since the last change of the load, or before it if nothing is held afterwards; all
-    changes, and the running estimate of the samples.
+    """Samples since the last change of the load or, if nothing is held afterwards, those of the
+    preceding load; also all changes, and the running estimate from these samples.
     """
     online = estimator()
     changes = online.update(data)

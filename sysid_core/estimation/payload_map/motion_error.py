@@ -86,7 +86,7 @@ def wrench_sensitivity(x: Array, pi: Array) -> Array:
 
 
 def regressor_derivatives(omega: ArrayLike) -> Array:
-    r"""Return the derivatives of `wrench_regressor(a, omega, alpha)` by (a, omega, alpha).
+    r"""Return the derivatives of `wrench_regressor(a, omega, alpha)` with respect to its arguments.
 
     `wrench_sensitivity(x, pi)` is these times `pi`.
 

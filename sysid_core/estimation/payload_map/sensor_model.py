@@ -204,7 +204,8 @@ class SensorModel:
         Args:
             wrench: Wrench of the object, shape (K, 6) [N, N m].
             rate: Time derivative of the wrench, shape (K, 6) [N/s, N m/s].
-            mass_columns: Derivative of the wrench by the proper acceleration, shape (K, 6, 3).
+            mass_columns: Derivative of the wrench with respect to the proper acceleration, shape
+                (K, 6, 3).
             R_WS: Orientation of the sensor, shape (K, 3, 3); None: no columns for gravity.
             gravity: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
             time: Time since the start, shape (K,) [s], for the drift; None: no drift.

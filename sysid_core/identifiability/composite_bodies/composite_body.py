@@ -198,8 +198,8 @@ def _composite_map(chain: DrivingAxisChain) -> Array:
     For the last body, see eqs. (14), (16).
 
     Equations (18), (20) and (22), (24) transform the part that is constant while joint i + 1 moves
-    to another frame. Behind a revolute joint, this is the part that is symmetric about its axis;
-    behind a prismatic joint, it is the whole inertia at zero displacement.
+    to another frame. Beyond a revolute joint, this is the part that is symmetric about its axis;
+    beyond a prismatic joint, it is the whole inertia at zero displacement.
     """
     symmetric = np.zeros((10, 10))
     symmetric[[_M, _KZ, _U11, _U22, _U33], [_M, _KZ, _U22, _U22, _U33]] = 1.0

@@ -80,8 +80,8 @@ def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
         model: Robot model.
 
     Returns:
-        Steps of each joint: pose of the step's frame in the frame before (None: the same), and free
-        modes [v; omega], shape (n_modes, 6).
+        Steps of each joint: pose of the step's frame in the preceding frame (None: the same), and
+        free modes [v; omega], shape (n_modes, 6).
 
     Raises:
         IdentifiabilityError: The free modes of a joint depend on its position in another way.

@@ -314,7 +314,7 @@ def _dimensions(results: Sequence[StageResult]) -> list[tuple[int, int]]:
 def _body_dimensions(
     model: RobotModel, dim_v: NDArray[np.int_], dim_k: NDArray[np.int_], is_base: NDArray[np.bool_]
 ) -> tuple[BodyIdentifiability, ...]:
-    """Dimensions of every body's spaces and of its transfers to the body before it."""
+    """Dimensions of every body's spaces and of its transfers to its parent."""
     n = model.n_bodies
     dim_transfer = 10 - is_base[: 10 * n].reshape(n, 10).sum(axis=1)
     parents = [int(p) - 1 for p in model.pin_model.parents][1:]

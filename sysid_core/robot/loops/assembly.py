@@ -233,7 +233,7 @@ def _followed(chain: ClosedMechanism, home: Array, q_a: Array) -> Array:
     from the home posture (n,).
 
     Euler-Newton continuation (Allgower and Georg 1990, ch. 2): each step follows the tangent of the
-    loops, and corrects the closure error of the step before.
+    loops, and corrects the closure error of the previous step.
     """
     q = np.tile(home, (len(q_a), 1))
     path = q_a - home[chain.actuated_columns]

@@ -184,8 +184,8 @@ def saturated(wrench: Array, ranges: Sequence[float | None] = ()) -> NDArray[np.
     Args:
         wrench: Readings in the order of time, shape (K, n).
         ranges: Full scale of each axis; None, or not given: an axis is saturated where it stays at
-            its own extreme while others go on. At rest, a coarse sensor repeats its readings on all
-            axes.
+            its smallest or largest value while other axes change. At rest, a coarse sensor repeats
+            its readings on all axes.
     """
     out = np.zeros(wrench.shape, dtype=bool)
     ranges = ranges or (None,) * wrench.shape[1]

@@ -288,7 +288,8 @@ class WrenchConvention:
         through their best linear maps, so that sign and axes do not matter. The two models are
         compared by the noise with which a fit would weight the residuals (`learned_noise`), and not
         by the whole spectrum of the residuals, because at high frequencies the residual is a model
-        error proportional to the motion. If the load changes, few residuals are independent.
+        error proportional to the motion. If the load changes, the residuals are strongly correlated
+        in time, so that few of them count as independent.
 
         Args:
             wrench: Readings, shape (K, 6) [N, N m].
@@ -635,8 +636,8 @@ def _least_unmapped(
 def _matched(
     count: int, shifts: Sequence[int], time: Array | None
 ) -> tuple[Array, list[tuple[int, Array]]]:
-    """Readings that are compared (K,), and for each delay the samples of the motion at that time
-    before them (K,).
+    """Indices of the readings that are compared (K,) and, for each delay, those of the motion
+    samples that are earlier by this delay (K,).
 
     A reading whose motion lies in a gap, or outside of the recording, for any of the delays is not
     compared. If this leaves less than half of the readings, the largest delays are omitted.
