@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Identification of the Stanford arm (Lin 1992, section 4): tables I and II, and the final check.
 
-The arm is moved one joint at a time in simulation (recursive Newton-Euler), its minimal constants
-are identified backward by algorithm 2 with the paper's postures and samples, and the inverse
-dynamics from the identified constants alone are compared with the simulation.
+The arm is moved one joint at a time in simulation (recursive Newton-Euler). Its minimal constants
+are identified from the last body to the first by algorithm 2, with the paper's postures and
+samples. The inverse dynamics from the identified constants alone are then compared with the
+simulation.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class ControllerPayload:
 
         Args:
             other: Payload to compare with, such as that reported by the controller.
-            with_inertia: True to compare also the inertia.
+            with_inertia: True to compare the inertia as well.
         """
         out = []
         if abs(self.mass - other.mass) > 1e-3 * max(1.0, self.mass):

@@ -125,7 +125,7 @@ class Examination:
     @property
     def _is_explained(self) -> bool:
         """True if the correction of the faults that were found leaves little of the efforts
-        unexplained, also in held-out blocks; otherwise, these faults are not the cause, or not the
+        unexplained, even in held-out blocks; otherwise, these faults are not the cause, or not the
         only one. Two faults are accepted only if the masses of the URDF explain part of the
         efforts, because the recordings of another robot may look like those of this robot with two
         faults.

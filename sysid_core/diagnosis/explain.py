@@ -138,8 +138,8 @@ def _score(samples: Samples, found: Evidence, hypothesis: Hypothesis, gains_know
 
 def _log_within_limits(samples: Samples, gains_known: bool) -> float:
     """Return the logarithm of the probability that a correct recording exceeds the limits of the
-    description by as much as this one, for positions, velocities and, if gains are known, efforts;
-    whole turns of a joint are ignored.
+    description by as much as this one, for positions, velocities and, if gains are known, efforts.
+    Whole turns of a joint are ignored.
     """
     model = samples.model
     lower, upper = model.position_limits

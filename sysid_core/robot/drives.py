@@ -4,11 +4,11 @@ springs.
 
 Springs and counterbalances support part of a robot's weight in parallel to its drives. With the
 extension x(q) of a spring and its pull F(x), the torque on the joint is `-F(x) dx/dq` (virtual
-work). A spring at the joint itself has `x = q - zero` and pulls in N m; one between two anchors, at
-distances d_1 and d_2 from the joint's axis, is shortest at `q = zero`: `l^2 = d_1^2 + d_2^2 - 2 d_1
-d_2 cos(q - zero)`, `x = l - |d_1 - d_2|`, and pulls in N. Its stiffness contributes the torque `k
-d_1 d_2 sin(q - zero)`, as a weight does; the data can separate only `preload - k |d_1 - d_2|` from
-a weight.
+work). A spring at the joint itself has `x = q - zero`, and its pull is a torque [N m]. A spring
+between two anchors at distances d_1 and d_2 from the joint's axis is shortest at `q = zero`:
+`l^2 = d_1^2 + d_2^2 - 2 d_1 d_2 cos(q - zero)`, `x = l - |d_1 - d_2|`; its pull is a force [N]. Its
+stiffness contributes the torque `k d_1 d_2 sin(q - zero)`, which has the form of a gravity torque.
+The data can separate only `preload - k |d_1 - d_2|` from a weight.
 """
 
 from __future__ import annotations

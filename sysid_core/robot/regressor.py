@@ -159,9 +159,9 @@ class Rotor:
     ) -> Array:
         r"""Return the joint torques per unit of inertia of each rotor about its axis.
 
-        Let z be the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
-        with time derivative w'; then the rotor's angular momentum is `Im w z` and the torques are
-        `J_p^T (w' z + w omega_p x z) + n w' e_joint` per unit of Im.
+        Let z be the axis, which is fixed to the parent link p, and `w = z.omega_p + n qdot` the
+        spin about it, with time derivative w'. Then the rotor's angular momentum is `Im w z`, and
+        the torques are `J_p^T (w' z + w omega_p x z) + n w' e_joint` per unit of Im.
 
         Args:
             model: The robot, with n = nv degrees of freedom.

@@ -268,7 +268,7 @@ def _sweep(
     """For each sample, the two coefficients of the gravity torque and the inertia about each joint.
 
     An outward pass computes the poses of the bodies. An inward pass sums mass, first moment and
-    second moment about the base's origin over the subtree of each joint; these sums determine the
+    second moment about the base's origin over the subtree of each joint. These sums determine the
     gravity torque about the joint's axis, its derivative with respect to the joint's position, and
     the inertia.
     """

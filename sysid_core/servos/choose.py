@@ -255,8 +255,8 @@ def choose_terms(
     Each half of the blocks (every second block) is predicted by a fit to the other half. Terms are
     added one after another. At the end, each added term is removed on trial, and the others are
     fitted again from their last values. The term is kept only if the prediction is clearly worse
-    without it: it may only have compensated for a term that was added later, or only have led the
-    search to better values of the other terms.
+    without it. An early term may only have compensated for one that was added later, or only have
+    led the search to better values of the other terms.
 
     Returns:
         For each drive, the fit to the first half of the blocks, and the mean squared error on

@@ -265,8 +265,9 @@ def unlikely(motions: Sequence[JointMotion], r: Array) -> Array:
 def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:
     """Return the effective number of independent data, from the variation of scores between blocks.
 
-    With the scores \\(g_b\\) of B blocks, residuals of variance \\(\\sigma^2\\) and k terms, K samples are
-    worth \\(K k / \\mathrm{tr}(H^{-1} \\sum g_b g_b^T / \\sigma^2)\\), at least B and at most K.
+    With the scores \\(g_b\\) of B blocks, residuals of variance \\(\\sigma^2\\) and k terms, K
+    samples count as \\(K k / \\mathrm{tr}(H^{-1} \\sum g_b g_b^T / \\sigma^2)\\) independent data,
+    at least B and at most K.
     """
     r = errors(motions, fit.vector)
     J = _secants(motions, fit.vector, tuple(fit.values), np.full(len(fit.values), 0.5))

@@ -2,9 +2,9 @@
 r"""Check of a recording's conventions by gravity: signs, zero positions and order of joints, and
 mounting.
 
-The position loop of a servo is the same for any sign and zero position of its angles, so that a
-wrong sign, zero position or order of command *and* position changes the simulated motion only
-through gravity, whose torque the robot's model predicts. Each possible convention is an alternative
+The position loop of a servo is the same for any sign and zero position of its angles. A wrong sign,
+zero position or order of command *and* position therefore changes the simulated motion only through
+gravity, whose torque the robot's model predicts. Each possible convention is an alternative
 hypothesis: the same servos with the loads that follow from it, and with stiffness and friction
 fitted again. Each block of time has an error variance of its own and counts as one datum, so that
 blocks in which the robot leaned on something do not decide. As a function of the recorded angle x,

@@ -164,9 +164,10 @@ def find_ground(
     would have reached.
 
     The recordings are divided into blocks of time. Each block of each joint has an error variance
-    of its own, and contributes to the log-likelihood half the logarithm of the ratio of its squared
-    errors without and with the surface; errors below the usual error of the joint are not counted.
-    A surface is accepted if it is more likely than no surface, with its height unknown.
+    of its own. It contributes to the log-likelihood half the logarithm of the ratio of its mean
+    squared errors without and with the surface; the usual squared error of the joint far above the
+    surface is added to both. A surface is accepted if it is more likely than no surface, with its
+    height unknown.
 
     Args:
         tree: Tree of the robot's bodies.

@@ -178,9 +178,9 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
     """Mean values of the parameters of a robot's drives, and their standard deviations between
     drives.
 
-    The random-effects mean and variance of DerSimonian and Laird (1986): drives of the same type,
-    bus and firmware differ little, so that the data of each drive also improve the estimates of the
-    others; if the drives differ, they do not.
+    They are the random-effects mean and variance of DerSimonian and Laird (1986). Drives of the
+    same type, bus and firmware differ little, so that the data of each drive also improve the
+    estimates of the others. If the drives differ, the estimates hardly influence each other.
     """
     priors = {}
     for term in TERMS:

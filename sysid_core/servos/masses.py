@@ -3,10 +3,10 @@ r"""Check of whether the masses of a description explain how the servos yield to
 
 The stiffness of a servo absorbs any common factor of the masses, so that the description of another
 robot may replay a recording fairly well. Its alternative is a model with the same joints and free
-masses: gravity deflects a servo by the described torque over its stiffness plus \(\sum_i x_i
-F_i(q)\), where the functions \(F_i\) are a basis of all gravity torques that masses and centres of
-mass on the same links can cause, and \(x_i\) are free. Both models are fitted to every second block
-of time, and compared on the others.
+masses. In this model, gravity deflects a servo by the described torque over its stiffness plus
+\(\sum_i x_i F_i(q)\). The functions \(F_i\) are a basis of all gravity torques that masses and
+centres of mass on the same links can cause, and the coefficients \(x_i\) are free. Both models are
+fitted to every second block of time, and compared on the others.
 """
 
 from __future__ import annotations

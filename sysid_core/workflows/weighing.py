@@ -366,8 +366,8 @@ def open_wrench(
         robot: Settings of the robot and the mounting of the sensor.
         table: Settings of the columns of a table.
         frame: Name of the link with the axes of the sensor; "" for a table of poses.
-        tared: True if a tare must find the wrench in the sensor's axes, also if the base's axes are
-            declared.
+        tared: True if the wrench is to be returned in the sensor's axes for a tare, even if the
+            base's axes are declared.
 
     Returns:
         Recording with its wrench in the sensor frame, robot, name of this frame, whether the

@@ -49,9 +49,9 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     node.
 
     The file has `topics` (topic names of the robot), `common` (parameters of every node, such as
-    `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
+    `joints`, `lock`, `use_sim_time`), and one section of parameters per node. `payload_bridge`,
     `computed_torque_controller`, `runner`, `explorer` and `simulated_robot` are started only if
-    they have a section; if there is a `simulated_robot`, all nodes use its clock, which waits for
+    they have a section. If there is a `simulated_robot`, all nodes use its clock, which waits for
     them. A ROS parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the
     names that the nodes define.
 

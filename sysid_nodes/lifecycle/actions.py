@@ -48,10 +48,10 @@ def _reject(_: Any) -> GoalResponse:
 class Actions:
     """Action servers and clients of a node by name; they exist as long as the node.
 
-    No action is ever destroyed: the queue of rclpy's events executor holds what belongs to a
-    waitable and frees it without Python's lock, so that a request to a server that has just been
-    destroyed ends the process (segmentation fault, rclpy 9.1.2; see also ros2/rclpy#1644). A closed
-    server rejects new goals; the current goal still gets its result.
+    No action is ever destroyed. The queue of rclpy's events executor holds what belongs to a
+    waitable, and frees it without Python's lock. A request to a server that has just been destroyed
+    would therefore end the process (segmentation fault, rclpy 9.1.2; see also ros2/rclpy#1644). A
+    closed server rejects new goals; the current goal still gets its result.
 
     Args:
         node: Node that owns the servers and clients.

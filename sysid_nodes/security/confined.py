@@ -36,7 +36,8 @@ def _real(path: str | Path) -> Path:
 
 
 def inside(folder: str | Path, name: str, what: str) -> Path:
-    """Return the path below a permitted folder, also after symbolic links are resolved.
+    """Return the path, which must lie below a permitted folder even after symbolic links are
+    resolved.
 
     Args:
         folder: The configured folder.

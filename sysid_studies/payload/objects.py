@@ -71,7 +71,7 @@ def random_objects(count: int, rng: np.random.Generator) -> list[StudyObject]:
     chosen.
 
     Each object consists of one to four boxes, placed side by side at random, with the density of a
-    plastic, and contains random additional masses with densities from plastic to steel; it is held
+    plastic. It contains random additional masses with densities from plastic to steel, and is held
     at its lower face. Every second object is symmetric about its centre, as many manufactured
     objects are.
     """

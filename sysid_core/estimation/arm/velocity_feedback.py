@@ -10,8 +10,8 @@ that the noise \(e\) of the velocity reappears in the effort of the same joint:
 
 with the efforts \(\hat u\) of the robot model along the filtered motion \(q, v, a\), the velocity
 gain \(k_d\) of the controller, and a lag of \(l\) samples. Where noise is larger than motion, the
-transfer function from velocity to effort is that of the controller and not the inverse dynamics of
-the robot: its phase is 180°, whereas that of friction is 0° and that of an inertia 90° (T.
+transfer function from velocity to effort is that of the controller, and not the inverse dynamics of
+the robot. Its phase is 180°, whereas that of friction is 0° and that of an inertia 90° (T.
 Söderström, P. Stoica, *System Identification* (1989), chapter 10).
 """
 

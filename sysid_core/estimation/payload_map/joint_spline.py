@@ -2,9 +2,9 @@
 r"""Joint motion as smoothing splines, whose noise levels are estimated from the data.
 
 The posterior mean of a joint driven by white jerk and seen through encoder noise is a quintic
-spline (Wahba 1978). Here its knots lie somewhat wider than the samples: then all matrices are
-banded, the motion can be evaluated at any later stamp, and further measurements, such as wrenches,
-can join the same normal equations (`motion_belief`).
+spline (Wahba 1978). Here, the distance between knots is somewhat larger than that between samples.
+All matrices are then banded, the motion can be evaluated at any later stamp, and further
+measurements, such as wrenches, can be added to the same normal equations (`motion_belief`).
 """
 
 from __future__ import annotations

@@ -63,10 +63,10 @@ class SequentialIdentification:
     ) -> SequentialIdentification:
         """Identify an arm from recordings in which one joint moves at a time.
 
-        Segments of single-joint motion are detected in the data. With the plan, only segments with the
-        planned joints and posture are used, including moves of two joints; with marks `<label>:start`
-        and `<label>:end`, only those between the marks; with neither plan nor marks, those with one
-        moving joint.
+        Segments of single-joint motion are detected in the data. With a plan, the segments with the
+        planned joints and posture are used, including moves of two joints. With marks
+        `<label>:start` and `<label>:end`, only segments between the marks are used. With neither
+        plan nor marks, all segments with one moving joint are used.
 
         Args:
             model: Robot model.

@@ -6,9 +6,9 @@ While a servo moves, its position lags behind its target r by the sum of its ter
 \[ r - q = \kappa\, g(q) + \tau \dot q + m \ddot q + (f + \mu |\kappa g(q)|)\, \mathrm{sign}\, \dot q + z , \]
 
 which is linear in its parameters, with the gravity torque g(q) of the URDF. Among random series
-that respect the limits, the one is selected whose regressors have the largest determinant
-(D-optimal), for a slow and a full-speed pass together: only the slow one separates dry friction
-from damping.
+that respect the limits, the one whose regressors have the largest determinant (D-optimal) is
+selected, for a slow and a full-speed pass together. Only the slow pass separates dry friction from
+damping.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 16-23). The driven joints of a closed chain can then be treated like the joints of an open chain.
 
 Encoders on passive joints (such as the tarsus of Digit) replace a missing actuated encoder, select
-the branch of the closure, and reduce noise: of all postures and velocities with closed loops, those
+the branch of the closure, and reduce noise. Of all postures and velocities with closed loops, those
 with the smallest difference from the measured ones are used.
 """
 

@@ -88,8 +88,8 @@ class JointFilter:
     without end stops are unwrapped. A position that is further from the prediction than any robot
     can move is ignored (at most three in succession); the positions of the other joints are used.
     Applied to a recording, the filter gives exactly the live results. After a gap of a second, or
-    if stamps decrease by more than `max_gap_s`, the noise is estimated again as well, so that a
-    recording gives the same results whether it is replayed alone or after others.
+    if stamps decrease by more than `max_gap_s`, the noise is estimated again as well. A recording
+    therefore gives the same results, whether it is replayed alone or after others.
 
     Args:
         n_joints: Number of joints.

@@ -310,7 +310,7 @@ def wrench_hum(stream: WrenchStream) -> Hum | None:
     there is none or if there are too few readings.
 
     In every bin of a spectrum, the power of noise is exponentially distributed with the expected
-    power as its mean (Schuster 1898, On the investigation of hidden periodicities); a spectral line
+    power as its mean (Schuster 1898, On the investigation of hidden periodicities). A spectral line
     is reported if its power exceeds the value that noise reaches in any bin with a probability of
     `_CHANCE`. A Blackman window prevents leakage of the motion to other frequencies (Harris 1978,
     On the use of windows for harmonic analysis, table 1).

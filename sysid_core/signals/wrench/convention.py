@@ -3,12 +3,12 @@ r"""Sign and axes in which a wrench is expressed, and forces other than those of
 
 A load of mass m obeys `f = m a + b` and `t = m c x a + d` in the sensor's axes, a its proper
 acceleration, where the sensor pushes the load. Sensors of ATI and UR state the force of the load on
-the sensor, `-f`; UR's drivers state forces in the axes of the base; a sensor, or the base, may be
-rotated relative to its description; gravity may have another direction than described; orientations
-may be those of the base in the sensor; a person may guide the robot by the held object; or nothing
-is held. Each of these is a hypothesis, scored by its marginal likelihood for the same readings,
-with the noise that is the residual of the best hypothesis, and with the number of readings that are
-independent according to the spectrum of this noise. Each hypothesis has its own delay: while the
+the sensor, `-f`. UR's drivers state forces in the axes of the base. A sensor, or the base, may be
+rotated relative to its description, and the direction of gravity may differ from the description.
+Orientations may be those of the base in the sensor. A person may guide the robot by the held
+object, or nothing is held. Each of these possibilities is a hypothesis, which is scored by its
+marginal likelihood for the same readings. The noise is the residual of the best hypothesis, and its
+spectrum determines the number of independent readings. Each hypothesis has its own delay: while the
 robot turns steadily about one axis, a delay is equivalent to a rotation of the sensor, which some
 hypotheses contain and others do not.
 """
@@ -286,10 +286,10 @@ class WrenchConvention:
         Accelerations from positions with inaccurate time stamps are mostly noise, which makes the
         load appear lighter (errors in variables). Both models are compared with the readings
         through their best linear maps, so that sign and axes do not matter. The two models are
-        compared by the noise with which a fit would weight the residuals (`learned_noise`), and not
-        by the whole spectrum of the residuals, because at high frequencies the residual is a model
-        error proportional to the motion. If the load changes, the residuals are strongly correlated
-        in time, so that few of them count as independent.
+        compared by the noise with which a fit would weight the residuals (`learned_noise`). The
+        whole spectrum of the residuals is not used, because at high frequencies the residual is a
+        model error proportional to the motion. If the load changes, the residuals are strongly
+        correlated in time, so that few of them count as independent.
 
         Args:
             wrench: Readings, shape (K, 6) [N, N m].

@@ -9,7 +9,7 @@ with the position p of the sensor. Forces that turn with the sensor are part of 
 postures of the empty arm determine c, K, d, D together with bias and tool. The prior sizes of c, K,
 d, D relative to the noise (or no pull at all) are chosen such that each posture is predicted best
 from all others (leave-one-out; Rasmussen and Williams 2006, Gaussian processes for machine
-learning, section 5.3), and the errors of these predictions state how much of the pull remains.
+learning, section 5.3). The errors of these predictions state how much of the pull remains.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ def saturated_postures(wrench: Array) -> NDArray[np.bool_]:
     """Mask of static postures in which an axis is at the end of its range, shape (K,).
 
     Saturated readings are equal. The number of equal readings that occur at an extreme by chance
-    follows from the resolution of the axis and from the density of the readings beside it
-    (Poisson); if the axis saturates, any number is equally likely. Readings that are equal on all
+    follows from the resolution of the axis and from the density of the readings next to it
+    (Poisson). If the axis saturates, any number is equally likely. Readings that are equal on all
     axes are one reading that was repeated, and count once.
     """
     readings, where = np.unique(wrench, axis=0, return_inverse=True)

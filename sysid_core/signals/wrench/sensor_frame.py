@@ -3,7 +3,7 @@
 
 Drivers use frames that are not links of the robot: ur_robot_driver publishes `tool0_controller`,
 xarm_ros2 `uf_ft_sensor_raw_data`. The pose of such a frame is taken from the description, from a
-mounting that the user gives, or from TF's `tf_static`; if none of these contains it, its axes are
+mounting that the user gives, or from TF's `tf_static`. If none of these contains it, its axes are
 assumed to be those of a link. Live and offline estimation both use this module, so that they accept
 the same frames with the same messages.
 """
