@@ -16,8 +16,8 @@ _WATCHER: ContextVar[Report | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watch_progress(report: Report) -> Iterator[None]:
-    """Report the progress of reading files inside this context to `report`: name and fraction from
-    0 to 1.
+    """Call `report` with the name and the completed fraction (0 to 1) of each file that is read in
+    this context.
     """
     token = _WATCHER.set(report)
     try:

@@ -169,7 +169,7 @@ def other_conventions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothe
 
 def reversed_positions(samples: Samples, faults: Sequence[Hypothesis]) -> Hypothesis:
     """Return the hypothesis that the positions of all joints of these faults are reversed; a joint
-    that two of them reverse is not.
+    that occurs in two faults is not reversed.
     """
     names = samples.model.joint_names
     times = Counter(str(name) for fault in faults for name in fault.joints)

@@ -140,7 +140,7 @@ class Play(ABC):
         """
 
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Brake along the path from the position of the robot measured some time ago [s]."""
+        """Brake along the path from the position that was measured `age` seconds ago."""
         self.stop()
 
     def stop_from(self, q: Array, v: Array) -> None:

@@ -119,7 +119,7 @@ class BodyTree:
         return -self._gravity / max(float(np.linalg.norm(self._gravity)), 1e-12)
 
     def turned(self, rotation: Array) -> BodyTree:
-        """Return a copy with gravity rotated in the axes of the base, shape (3, 3)."""
+        """Return a copy with gravity rotated by a matrix in the axes of the base, shape (3, 3)."""
         other = copy(self)
         other._gravity = rotation @ self._gravity
         return other

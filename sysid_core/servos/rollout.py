@@ -145,8 +145,8 @@ def drive_forces(
 def drive_speed(
     push: float, impulse: float, mobility: float
 ) -> float:  # pragma: no cover - compiled
-    """Return the speed with Coulomb friction: the frictionless speed, reduced; 0.0 if the drive
-    sticks.
+    """Return the speed with Coulomb friction, which reduces the frictionless speed; 0.0 if the
+    drive sticks.
     """
     if push > impulse:
         return (push - impulse) * mobility

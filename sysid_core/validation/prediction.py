@@ -282,9 +282,9 @@ def payload_errors(pi: Array, truth: Array, size: Array) -> tuple[float, float, 
 
     Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
 
-    The error of the mass is relative to the mass; of the centre of mass, to the bounding box (mean
-    of three axes); of the inertia, to `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)`, mean of
-    six entries.
+    The error of the mass is relative to the mass. That of the centre of mass is relative to the
+    edge lengths a of the bounding box (mean of three axes). That of the inertia is relative to
+    `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)` (mean of six entries).
 
     Args:
         pi: Estimated inertial parameters, shape (10,).

@@ -42,7 +42,7 @@ class Attempt(Generic[Item, Result]):
     Attributes:
         item: Item that was processed.
         result: Return value of the function; None if it failed.
-        error: Exception of the function, or the error that its worker ended; None if the function
+        error: Exception of the function, or an error if its worker ended; None if the function
             returned.
         lost: True if the worker ended, so that another attempt may succeed.
     """

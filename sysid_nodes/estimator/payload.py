@@ -289,7 +289,7 @@ class PayloadComponent:
 
     def complete_ns(self, now_ns: int) -> int:
         """Return the time up to which the estimate uses all messages, on the clock of this node
-        [ns]: the present, after `HELD_BACK_S` without a new sample.
+        [ns]. After `HELD_BACK_S` without a new sample, this is the present time.
         """
         if self.session is None:
             return now_ns

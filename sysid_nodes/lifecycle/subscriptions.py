@@ -21,8 +21,8 @@ _PERIOD_S, _SHOWN_S = 1.0, 30.0  # between two looks at losses; how long they ar
 
 
 def offered_qos(publishers: list[Any], wanted: QoSProfile) -> QoSProfile:
-    """Return the QoS of a subscription: the requested reliability, or the best one that all
-    publishers offer, and the durability of the publishers.
+    """Return the QoS of a subscription. It is reliable if this is requested and all publishers
+    offer it, and has the durability that all publishers offer.
 
     The subscription to a latched topic is reliable, because such a topic is published only on
     change, and its last message must arrive.

@@ -121,8 +121,8 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RegressorBlocks:
-    """Stacked rows of rigid-body and friction regressor of several spans of motion, filtered
-    and decimated, and computed again for each use instead of being stored.
+    """Stacked, filtered and decimated rows of the rigid-body and friction regressor of several
+    spans of motion. They are computed again for each use instead of being stored.
 
     Attributes:
         model: Robot model.

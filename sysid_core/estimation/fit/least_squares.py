@@ -355,7 +355,8 @@ def estimate_of_all(
     free: NDArray[np.bool_],
     declared: NDArray[np.bool_],
 ) -> Estimate:
-    """Return the estimate of all p parameters that goes with one of the base parameters.
+    """Return the estimate of all p parameters that corresponds to an estimate of the base
+    parameters.
 
     Args:
         regression: Measurement equations.

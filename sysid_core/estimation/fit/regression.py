@@ -180,8 +180,8 @@ class Regression:
         return np.full(n, float(K)) if self.used is None else self.used.sum(axis=0).astype(float)
 
     def motion_blocks(self, count: int) -> NDArray[np.intp]:
-        """Return a block number of each sample, (K,), for cross-validation: blocks of equal size,
-        and no motion in two blocks.
+        """Return the block number of each sample, (K,), for cross-validation: blocks have equal
+        numbers of samples, and no motion occurs in two blocks.
         """
         time = np.arange(len(self.tau)) if self.motion_time is None else self.motion_time
         edges = np.quantile(time, np.arange(1, count) / count)
@@ -262,9 +262,7 @@ class Regression:
         return out
 
     def residual_rms(self, residual: Array) -> dict[str, float]:
-        """Return the RMS of the residuals of every joint that has equations in use [N m]; from (K,
-        n).
-        """
+        """Return the RMS of residuals (K, n) for every joint that has equations in use [N m]."""
         squares = np.sum(residual**2, axis=0)
         return {
             joint: float(np.sqrt(total / count))

@@ -277,8 +277,8 @@ def improve_safely(
     n_iterations: int,
     report: Callable[[float], bool],
 ) -> Improved:
-    """Minimise as in `improve`, again from the largest safe amplitude if the dense check requires a
-    large reduction.
+    """Minimise as in `improve`. If the dense check requires a large reduction of the amplitude,
+    minimise again, starting from the largest safe amplitude.
     """
     run = improve(problem, start, n_iterations, lambda share: report(MAIN * share))
     if run.interrupted:

@@ -143,7 +143,7 @@ class TreeMotion:
         r"""Return the gradient of `g = sum pull * Y` with respect to the bodies' motion, for fixed
         `pull` (K, n, 10 n).
 
-        With `I_ri` the spatial inertia of the ten numbers of row r and body i,
+        The ten entries of `pull` for row r and body i form a spatial inertia `I_ri`, so that
         `g = sum_ri J_r . (I_ri A_i + V_i x* I_ri V_i)`.
         """
         from sysid_core.planning.design.pull_kernel import pull_slopes

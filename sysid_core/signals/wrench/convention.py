@@ -107,8 +107,8 @@ class WrenchConvention:
             first.
         described: Load under the most likely convention that differs little from the description;
             None: unknown.
-        arm: Distance of the load's centre of mass from the sensor [m]. It is also stated if it is
-            impossible because the torques are in another unit.
+        arm: Distance of the load's centre of mass from the sensor [m]. It may be impossibly large
+            or small, which shows that the torques are in another unit.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
@@ -123,8 +123,9 @@ class WrenchConvention:
 
     @property
     def matrix(self) -> Array:
-        """Product of sign and rotation, shape (3, 3): readings (K, 3) in their own axes, multiplied
-        by this matrix from the right, are in the described axes of the sensor or the base.
+        """Product of sign and rotation, shape (3, 3). Readings (K, 3) are multiplied by this matrix
+        from the right, which converts them from their own axes to the described axes of the sensor
+        or the base.
         """
         turn = np.eye(3) if self.turn is None else self.turn
         return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
@@ -145,14 +146,14 @@ class WrenchConvention:
         return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
 
     def variance(self, mass: float) -> float:
-        """Return the mean square difference between a mass and the masses by the alternative
+        """Return the mean square difference between a mass and the masses under the alternative
         conventions [kg^2].
         """
         return float(sum(r.probability * ((r.mass - mass) ** 2 + r.sd**2) for r in self.rivals))
 
     @property
     def between(self) -> float:
-        """Mean square difference between the most probable mass and those by the alternative
+        """Mean square difference between the most probable mass and those under the alternative
         conventions [kg^2].
         """
         first = self.rivals[0].mass if self.rivals else 0.0
@@ -396,8 +397,9 @@ class _Trial:
 
 
 def _arm(trial: _Trial, y: Array, at: FrameMotion, bias: float) -> float:
-    """Distance of the centre of mass of a trial's load from the sensor [m]. Torques are taken to be
-    in N m or, if the evidence clearly favours it, in a unit with another length.
+    """Distance of the centre of mass of a trial's load from the sensor [m], if torques are in N m.
+    Its prior also allows for torques in a unit with another length, if the evidence clearly favours
+    such a unit.
     """
     z = trial.convention.apply(y, at.R_WF)
     noise = _Noise.of(_unmapped(z, at.a))  # in any unit
