@@ -16,9 +16,10 @@ _LONGEST = 8.0  # more is no busy machine but a fault
 
 
 def pace() -> float:
-    """Simulated seconds in one of the wall clock.
+    """Simulated seconds per second of the wall clock.
 
-    What stalls the whole machine costs no simulated time anyhow; this is for what stalls one process.
+    A stall of the whole machine takes no simulated time in any case; a slower pace is for stalls of
+    a single process.
     """
     return max(1.0 / patience(), _SLOWEST)
 
@@ -27,7 +28,8 @@ def pace() -> float:
 def patience() -> float:
     """Factor by which this machine is slower than a quiet one, at least 1; measured once.
 
-    By what live tests wait for most: a node that starts. Without ROS 2 its imports end early: 1.
+    Measured by what live tests wait for most, the start of a node. Without ROS 2 its imports fail
+    early, which gives 1.
     """
     began = time.monotonic()
     command = [sys.executable, "-c", "import sysid_nodes.trajectory_executor"]

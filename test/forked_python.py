@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python processes without their imports: forks of a process that has imported what nodes need.
 
-A node's imports take a second of processor time, and a live test starts half a dozen of them. A fork is
-in all else what `subprocess.Popen` starts: a child of the caller, with arguments, environment, output,
-signals and exit status of its own. What a node loads at its start is the subject of `test_nodes_cost`.
+A node's imports take a second of processor time, and a live test starts half a dozen of them. In
+all other respects a fork is like a process of `subprocess.Popen`: a child of the caller, with its
+own arguments, environment, output, signals and exit status. What a node loads at its start is the
+subject of `test_nodes_cost`.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def _become(
 
 
 def main() -> None:
-    """Be the server, then, in a fork, any Python process."""
+    """Serve requests; in a fork, continue as the requested Python process."""
     arguments = _serve(socket.socket(fileno=int(sys.argv[1])))
     if arguments[:1] == ["-m"]:
         sys.argv, sys.path[0] = arguments[1:], os.getcwd()

@@ -34,15 +34,18 @@ def pause(client: LiveClient, seconds: float) -> None:
 
 
 def clocked() -> dict[str, Any]:
-    """Parameters of a simulated robot whose time is as much slower as the machine is."""
+    """Parameters of a simulated robot whose time runs slower by the factor by which the machine is
+    slower.
+    """
     return {"clock": True, "pace": pace(), "patience_s": 3.0 * patience()}
 
 
 def simulated(motion: Trajectory | None = None, **more: Any) -> dict[str, Any]:
     """Parameters of a simulated xArm 7 that holds `PAYLOAD`, where a motion begins.
 
-    With `clock=True` time runs as much slower as the machine is: limits that are times of the robot
-    (stale states, a clock's jump) are as far away as on a quiet one.
+    With `clock=True` simulated time runs slower by the factor by which the machine is slower, so
+    that limits in the robot's time (stale states, a clock's jump) are as far away as on a quiet
+    machine.
     """
     if more.get("clock"):
         more = {**clocked(), **more}

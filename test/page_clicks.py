@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A browser that clicks through pages: `Clicks` in the tests, the program below in its own process.
 
-Its own process, since playwright keeps an event loop running, which other tests wouldn't bear.
+It runs in its own process because playwright keeps an event loop running, which would disturb other
+tests.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ROBOT = "[...document.querySelectorAll('.chart')].find(c => c.data[0].type == 'p
 
 
 class Clicks:
-    """Clicks through pages as who reads them would, and says what is wrong with them."""
+    """Clicks through pages as a reader would, and reports their errors."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -84,9 +85,10 @@ def viewport(size: str) -> dict[str, int]:
 
 
 def look(browser: Any, page: Path, sizes: Sequence[str]) -> dict[str, Any]:
-    """Click through a page; what is wrong with it, its links, and how many charts it has.
+    """Click through a page; its errors, its links, and its number of charts.
 
-    It is loaded once, at the last size: to draw views in space takes most of the time.
+    The page is loaded only once, at the last size, since drawing the 3D views takes most of the
+    time.
     """
     tab = browser.new_page(viewport=viewport(sizes[-1]))
     tab.set_default_timeout(60_000 * patience())

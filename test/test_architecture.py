@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrows of the design: layers, rooms, and what a user is shown."""
+"""The dependencies of the design: layers, rooms, and the names that users see."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The front door: few names, light to import, each with an example; arrays and files alike."""
+"""Names that `sysid_core` itself exports: few, quick to import, each with an example."""
 
 from __future__ import annotations
 

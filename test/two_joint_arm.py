@@ -65,7 +65,7 @@ def write_arm(folder: Path) -> None:
 
 
 def call(*arguments: object) -> tuple[int, str]:
-    """Exit status and output of `sysid` with some arguments; what it didn't foresee is raised."""
+    """Exit status and output of `sysid` with some arguments; unexpected exceptions are raised."""
     result = CliRunner().invoke(app, [str(x) for x in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

@@ -118,9 +118,11 @@ class Manager:
         out.publish(message)
 
     def jump(self, start: int, acceleration: Any, period: float) -> float:
-        """Largest change of a velocity since a state, beyond that of an acceleration [rad/s].
+        """Largest change of a velocity from state to state beyond what an acceleration allows
+        [rad/s].
 
-        The manager's periods and the differences of the stamps differ, by a period at most.
+        Counted from state `start` on. The time between two states is taken one period longer, since
+        the manager's periods and the differences of the stamps differ by up to one period.
         """
         t = np.array([when for when, _ in self.states[start:]])
         v = np.array([row[1] for _, row in self.states[start:]])
@@ -149,8 +151,8 @@ def managed(
         parameters: Parameters of the controllers, by name.
         types: Types of the controllers, by name.
         description: Description of the robot, with its hardware.
-        joints: The robot's.
-        folder: For its log and the file of parameters.
+        joints: Names of the robot's joints.
+        folder: Folder for its log and the file of parameters.
         rate_hz: Update rate of the manager [Hz].
     """
     file = folder / "controllers.yaml"

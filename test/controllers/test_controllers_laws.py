@@ -313,7 +313,9 @@ def test_tracking_errors_ask_for_bounded_accelerations(laws, robot):
 
 
 def test_the_feedback_is_that_of_the_python_controller(laws, robot, rng):
-    """`2 w (clip(v_d + w e / 2) - v)`, and as much more as cancels the acceleration of the reference."""
+    """`2 w (clip(v_d + w e / 2) - v)`, plus the term that cancels the acceleration of the
+    reference.
+    """
     ours, library = robot
     q, v, a = swing()
     now = np.stack([q + rng.normal(0, 0.5, q.shape), v + rng.normal(0, 2.0, q.shape)], axis=1)

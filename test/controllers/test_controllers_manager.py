@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers under ros2_control's own manager, on mock and simulated hardware: where a ROS 2 has them.
+"""The controllers under ros2_control's own manager, on mock and simulated hardware.
 
-The executor also on the real joint_trajectory_controller, if that is there.
+The executor is also tested on the real joint_trajectory_controller, if that is installed. Without
+ros2_control these tests are skipped.
 """
 
 from __future__ import annotations
@@ -272,7 +273,9 @@ Play = Callable[..., ExecuteTrajectory.Result | None]
 def executor(
     manager: Manager, folder: Path, **parameters: Any
 ) -> Iterator[tuple[Play, NodeProcesses, np.ndarray]]:
-    """An executor: `play` returns at the motion's end, or the executor's; `then` is called in motion."""
+    """An executor; `play` returns when the motion or the executor ends, and calls `then` during the
+    motion.
+    """
     model = RobotModel.from_urdf(MOCK)
     limits = MotionLimits.from_model(model, acceleration=MOTION_ACCELERATION, tcp_speed=5.0)
     builder = MotionBuilder(MotionChecker(model, limits), np.array([0.2, 0.1]), rate_hz=100)
@@ -342,7 +345,9 @@ def test_the_executor_plays_stops_and_is_killed_over_the_real_trajectory_control
 
 
 def seconds(time: Any, since: Any) -> float:
-    """Time of a message since another's [s]: a double has 0.2 µs of the time since 1970."""
+    """Difference of two stamps [s], formed before rounding: the time since 1970 as a double is
+    exact only to 0.2 µs.
+    """
     return time.sec - since.sec + 1e-9 * (time.nanosec - since.nanosec)
 
 

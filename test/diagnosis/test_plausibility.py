@@ -161,7 +161,9 @@ def test_a_fault_is_named(model, run, fault):
 
 
 def test_the_size_of_a_gain_is_found_at_once(model, run):
-    """Few samples show it only roughly, and the rest would look like a second fault."""
+    """Few samples show the factor only roughly, and the remaining error would look like a second
+    fault.
+    """
     (found,) = judged(model, changed(run, **FAULTS["gain elbow_joint"](run.joints))).failures
     assert found.data["factor"] == pytest.approx(5.0, rel=0.1)
 
@@ -484,7 +486,9 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
 
 
 def test_a_real_arm_whose_drivers_subtract_its_weight_is_found_out(shared_data):
-    """Friction and springs are as large as the efforts are, not as the weight that is added to them."""
+    """Bounds of friction and springs follow the size of the recorded efforts, not of the weight
+    added to them.
+    """
     model = RobotModel.from_urdf("panda")
     model = model.with_locked([name for name in model.joint_names if "finger" in name])
     path = shared_data / "ur10_panda_salerno_bags" / "panda_exciting_trajectory.db3"
@@ -540,7 +544,7 @@ def test_a_delay_does_not_explain_the_noise_of_the_torques(model, run):
 
 
 def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
-    """Another robot may look more like this one after a change that doesn't explain it."""
+    """A change may bring another robot's data closer to this model without explaining them."""
     n = model.nv
     worth = Evidence(0.0, model.pi.ravel(), np.ones(model.pi.size), np.zeros(n), np.zeros(1))
 
@@ -667,7 +671,9 @@ def test_a_fault_is_larger_than_the_errors_that_every_arm_has(model, run):
 
 
 def test_the_convention_of_one_joint_may_stand_for_those_of_others(model, run, monkeypatch):
-    """Other robots are also looked for from another joint, not only from the likeliest fault."""
+    """The search for another robot also starts from the other joints, not only from the likeliest
+    fault.
+    """
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
     reversed_elbow = sign_fault(model.joint_names, (2,), Fault.JOINT_SIGN)
     starts: list[int | None] = []
@@ -688,14 +694,14 @@ def test_the_convention_of_one_joint_may_stand_for_those_of_others(model, run, m
 
 
 def test_masses_of_the_description_are_never_named_as_the_cause(model, run):
-    """They excuse torques in any unit."""
+    """Scaled masses would explain torques in any unit."""
     worth = Evidence(0.0, model.pi.ravel(), model.pi.ravel(), np.zeros(1), np.zeros(1))
     masses = Explanation(mass_fault(model, 3.0), worth, 1.0, model)
     assert not is_decided([masses])
 
 
 def test_a_good_description_does_not_hide_the_mass_of_a_tool():
-    """Links that are all as described say nothing about what a tool weighs."""
+    """That all links are as described says nothing about the mass of a tool."""
     model = RobotModel.from_urdf("ur5")
     tool = np.zeros((model.n_bodies, 10))
     tool[-1] = [2.0, 0.0, 0.2, 0.0, 0.025, 0.0, 0.005, 0.0, 0.0, 0.025]
@@ -719,7 +725,7 @@ def test_a_good_description_does_not_hide_the_mass_of_a_tool():
 
 
 def test_a_fit_of_data_in_wrong_units_fails_and_names_them(model):
-    """Radians read as degrees: every joint is too slow to show a delay."""
+    """Radians are read as degrees, so that every joint is too slow to show a delay."""
     short = record(model, seconds=8.0)
     s = short.joints
     slow = changed(short, q=np.radians(s.q), v=np.radians(s.v))

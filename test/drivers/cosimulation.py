@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executor, controller and robot in one process and in simulated time: exact, and no clock to wait for."""
+"""Executor, controller and robot in one process and in simulated time: exact, without waiting for a
+clock.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,12 @@ def goal_of(out: Outgoing) -> Goal:
 class FollowingRobot:
     """Joints behind a position servo: a critically damped filter of the command, n joints.
 
-    UR's servoj looks 30 ms ahead: a robot that is late by about that. `blocked` holds it up;
-    `braking` is the robot's own stop, with a time constant of 4.5 ms.
+    UR's servoj looks 30 ms ahead, so that the robot follows about that much later. While `blocked`
+    is set, the robot stands still; while `braking` is set, it brakes by itself with a time constant
+    of 4.5 ms.
 
     Args:
-        q: Where it stands, shape (n,).
+        q: Initial positions, shape (n,).
         bandwidth: Bandwidth of the servo [rad/s].
     """
 
@@ -57,7 +60,7 @@ class FollowingRobot:
         self.q, self.v, self.a = self.moved(np.array([self.q, self.v, before, q_c]), dt)
 
     def moved(self, x: np.ndarray, dt: float) -> np.ndarray:
-        """q, v and a after a time step from q and v with the last command and this one, (4, n)."""
+        """q, v and a after a time step; x (4, n) has q, v, the previous command and this one."""
         key = (self.braking, dt)
         if key not in self._maps:  # linear, and the same for each joint
             self._maps[key] = self.stepped(np.eye(4), dt)
@@ -80,11 +83,12 @@ class FollowingRobot:
 
 
 class EffortRobot(FollowingRobot):
-    """Torques of a PD controller move a rigid robot that compensates its own gravity, as a Franka's.
+    """Rigid robot that compensates its own gravity, as a Franka does, moved by a PD controller's
+    torques.
 
     Args:
         model: The robot.
-        q: Where it stands, shape (n,).
+        q: Initial positions, shape (n,).
         gains: p [N m/rad] and d [N m s/rad] of each joint.
     """
 
@@ -130,7 +134,7 @@ class Log:
 
 @dataclass
 class World:
-    """All of one run, for the faults to act on."""
+    """All objects of one run, so that faults can act on them."""
 
     executor: Executor
     controller: JointTrajectoryController
@@ -156,8 +160,8 @@ def run(
 ) -> Log:
     """Play a trajectory until it has ended and the robot stands.
 
-    While the executor's process is stalled, what the controller says waits for it, and comes before
-    the executor's next step.
+    While the executor's process is stalled, messages of the controller wait; they are delivered
+    before the executor's next step.
     """
     log, way = Log(), []  # goals on their way: arrival, goal or None for a cancel
     said: list[tuple[float | None, np.ndarray, float]] = []

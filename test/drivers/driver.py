@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A vendor's driver as a process: its topics, its trajectory controller, a MuJoCo robot behind it.
 
-`python driver.py VENDOR URDF LOG.npz [PACE]`; with a pace its time is simulated, so many seconds in
-one of the wall clock, and published on /clock. Faults come as YAML on the topic `/driver/fault`:
+`python driver.py VENDOR URDF LOG.npz [PACE]`; with a pace its time is simulated, PACE seconds per
+second of the wall clock, and published on /clock. Faults come as YAML on the topic `/driver/fault`:
 `{scaling: 0.8}`, `{blocked: true}`, `{states: stop | nan | back}`, `{wrench: stop | spike}`,
-`{program: false}`, `{protective_stop: true}`, `{refuse: true}`, `{tool: 0.15}` (the tool centre point). What really happened is written to LOG.npz at `{dump: true}`, and at the end.
+`{program: false}`, `{protective_stop: true}`, `{refuse: true}`, `{tool: 0.15}` (the tool centre
+point). What really happened is written to LOG.npz at `{dump: true}`, and at the end.
 """
 
 from __future__ import annotations

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ros2_controllers' joint_trajectory_controller, as robots run it: only what can be seen outside.
+"""The behaviour of ros2_controllers' joint_trajectory_controller as seen from outside.
 
 Compared command by command with the compiled controller of ros2_controllers 5.17 (kilted): see
 `test_drivers_controller.py`. humble has no speed scaling of its own.
 
-- A new trajectory is sampled at once. With its first point in the future the controller interpolates to
-  it from the *measured* state (`set_point_before_trajectory_msg(time, state_current_)`), accelerations
-  taken as zero; with its first points in the past it goes on within the message.
+- A new trajectory is sampled at once. If its first point is in the future, the controller
+  interpolates to it from the *measured* state (`set_point_before_trajectory_msg(time,
+  state_current_)`), accelerations taken as zero. If its first points are in the past, the controller
+  continues in the middle of the trajectory.
 - Stamp zero means now. A trajectory that ends in the past is refused.
 - Its time is set to the clock when a trajectory is taken over, then runs with the speed scaling
   (`traj_time_ += period * scaling_factor_`).
-- What is commanded is what the *next* period wants, `traj_time_ + update_period_`, whatever the scaling;
-  errors are those against `traj_time_`.
+- The command is the trajectory at the *next* period, `traj_time_ + update_period_`, whatever the
+  scaling; errors are relative to the trajectory at `traj_time_`.
 - Quintic between points with position, velocity, acceleration.
-- Path tolerances while moving, goal tolerances and `goal_time` at the end; a violation aborts the goal,
-  and the command of that period isn't sent.
-- A goal preempts the one before, which ends as aborted.
-- A cancel holds the measured position (`set_hold_position`), or with `decelerate_on_cancel` brakes every
-  joint at `max_deceleration_on_cancel` from the measured state, from the next period on.
+- Path tolerances while moving, goal tolerances and `goal_time` at the end; a violation aborts the
+  goal, and the command of that period isn't sent.
+- A goal preempts the previous one, which ends as aborted.
+- A cancel holds the measured position (`set_hold_position`), or with `decelerate_on_cancel` brakes
+  every joint at `max_deceleration_on_cancel` from the measured state, from the next period on.
 - Feedback at `action_monitor_rate` (20 Hz); `desired.time_from_start` is the trajectory's own time.
 """
 
@@ -74,7 +75,9 @@ class Quintics:
 
 @dataclass
 class Goal:
-    """A trajectory: times (K,) from its start, q, v, a (K, n), start (0: now), and what became of it."""
+    """A trajectory: times (K,) from its start, q, v, a (K, n), stamp of its start (0: now), and its
+    outcome.
+    """
 
     time: Array
     q: Array
@@ -92,9 +95,10 @@ class JointTrajectoryController:
     """One controller of n joints.
 
     Attributes:
-        path_tolerance: While moving; 0: none [rad].
-        goal_tolerance: At the end; 0: none [rad].
-        deceleration_on_cancel: One, or one a joint [rad/s^2]; None: `decelerate_on_cancel` is false.
+        path_tolerance: Tolerance while moving; 0: none [rad].
+        goal_tolerance: Tolerance at the end; 0: none [rad].
+        deceleration_on_cancel: One value, or one per joint [rad/s^2]; None: `decelerate_on_cancel`
+            is false.
         scaled: Whether its time runs with the speed scaling.
         from_desired: `interpolate_from_desired_state` (default false): from the last command.
         desired: Positions of this period, as feedback has them; the command is the next one's (n,).

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emulated joint_trajectory_controller against the compiled one, command by command.
 
-`controller_commands.csv` has what joint_trajectory_controller 5.17 (kilted) commanded at 100 Hz: speed
-scaling, an offset of the measured positions, and the commands of two joints. The robot went half the
-way to each command in a period. Goals and cancels were sent between periods, as below.
+`controller_commands.csv` has what joint_trajectory_controller 5.17 (kilted) commanded at 100 Hz:
+speed scaling, an offset of the measured positions, and the commands of two joints. In each period
+the robot covered half of the distance to the command. Goals and cancels were sent between periods,
+as listed in `CASES`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def goal(to, seconds, points, start=HOME, first=0.0, **more) -> Goal:
 
 @dataclass
 class Case:
-    """Goals (after how many periods, goal, its start from then; None: at once), cancels, outcomes."""
+    """A case: goals, their outcomes, the period of a cancel, and settings of the controller. Each
+    goal has the number of periods after which it is sent, and its start relative to that time
+    (None: at once).
+    """
 
     goals: list[tuple[int, Goal, float | None]]
     outcomes: tuple[str, ...] = ("succeeded",)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever happens while a robot moves, what is commanded keeps the limits: searched for counterexamples.
+"""Commands keep the limits whatever happens while a robot moves: a search for counterexamples.
 
-Executor, controller and robot run in simulated time, goals come up to half a second late, and the speed
-slider is told by a topic, by the time in the controller's feedback, by both, or by nobody (then it is seen
-from where the robot is). One thing no goal can promise, since one on its way can't be called back and
-tells a controller that has its own time where to be at which time of the clock; a guard that brakes at the
-control rate can: the slider is moved while a goal is later than those before, or while nobody tells it.
-If all goals are late alike, and a topic tells the slider, it may be moved.
+Executor, controller and robot run in simulated time, goals come up to half a second late, and the
+speed slider is reported by a topic, by the time in the controller's feedback, by both, or not at
+all (then it is inferred from the robot's positions). One case is left out: the slider is moved
+while a goal is later than all previous ones, or while nothing reports the slider. Goals can't keep
+the limits then: a goal under way can't be called back, and it tells a controller that has its own
+time where to be at which time of the clock. A guard that brakes at the control rate can keep them.
+The slider is therefore moved only if all goals are equally late and a topic reports it, or if goals
+are on time and the feedback reports it.
 
-A stop that leads by less than goals may be late ("lead" of 0.06 s) is no later than all goals before it.
+A stop sent with less lead than goals may be late ("lead" of 0.06 s) is never later than the latest
+previous goal.
 
 `SYSID_FUZZ_EXAMPLES=N` searches longer (every night in CI), and what it finds is kept in `.hypothesis`.
 """
@@ -253,7 +256,7 @@ def test_no_sequence_of_faults_delays_and_kills_makes_a_command_pass_the_limits(
 
 @pytest.mark.parametrize("late", [0.45])
 def test_the_search_would_see_a_step(late: float):
-    """The oracle itself: a controller that is given a goal of another place at once."""
+    """The oracle itself fails on a controller that gets a goal which starts at another position."""
     w, done = world(), []
 
     def push(w: World, t: float, log: Log) -> None:

@@ -108,7 +108,9 @@ def test_a_robot_with_its_speed_slider_down_is_followed_without_a_step_however_l
 @pytest.mark.parametrize("scaling", [0.985, 0.96])
 @pytest.mark.parametrize("says_time", [True, False])
 def test_a_slider_just_below_100_percent_that_no_topic_tells_is_noticed(scaling, says_time):
-    """At each take-over the controller sets its time to the clock: over many goals its rate looks like 1."""
+    """At each take-over the controller sets its time to the clock, so that its rate averaged over
+    many goals looks like 1.
+    """
     w = world(scaling)
     w.told_scaling, w.controller.says_time = False, says_time
     log = run(MODEL, w)
@@ -314,7 +316,7 @@ def nan(m: Measured, now: float) -> Measured:
 
 
 class Gone:
-    """Nothing comes any more: the state that came last stays the newest."""
+    """No more states arrive: the last one stays the newest."""
 
     def __init__(self) -> None:
         self.last: Measured | None = None
@@ -373,7 +375,7 @@ def test_a_clock_that_is_set_stops_within_the_limits(jump: float):
 
 
 def test_a_controller_whose_words_are_lost_is_not_waited_for_for_ever():
-    """As after a cut of the network: states come, but nobody says that the last goal was played."""
+    """As after a break of the network: states arrive, but not the report of the last goal's end."""
     w = world()
 
     def lose(w: World, t: float, log: Log) -> None:

@@ -84,7 +84,7 @@ def test_a_vendors_wrench_weighs_the_load(
 
 @pytest.mark.slow
 def test_a_frankas_bag_identifies_its_arm(tmp_path: Path, rng) -> None:
-    """Link torques at 1 kHz beside a slow merged topic, fingers that nobody measures."""
+    """Link torques at 1 kHz in addition to a slow merged topic, and unmeasured fingers."""
     fingers = ["panda_finger_joint1", "panda_finger_joint2"]
     whole = RobotModel.from_urdf("panda")
     model = whole.with_locked(fingers)
@@ -105,7 +105,9 @@ def test_a_frankas_bag_identifies_its_arm(tmp_path: Path, rng) -> None:
 
 @pytest.mark.slow
 def test_a_urs_currents_weigh_its_load(tmp_path: Path) -> None:
-    """Motor currents behind gears with friction, against the same arm without the load."""
+    """Currents of motors that drive through gears with friction, compared with the same arm without
+    the load.
+    """
     plan = arm_plan(RobotModel.from_urdf("ur5"), "tool0")
     for name, load in (("empty", None), ("loaded", LOAD)):
         record(tmp_path / name, "ur", Cell("ur5", "tool0", load, gains=UR_GAINS), plan)

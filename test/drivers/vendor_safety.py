@@ -18,14 +18,15 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Safety:
-    """A robot that says nothing of its safety.
+    """A robot that publishes nothing about its safety.
 
     Args:
         node: Node of the driver.
 
     Attributes:
         standing: Whether the robot's own brake holds it, whatever is commanded.
-        forgets: Whether the controller begins anew after that, holding what it measures; UR's goes on.
+        forgets: Whether the controller then starts afresh and holds the measured position; UR's
+            continues the motion.
     """
 
     forgets = True

@@ -101,7 +101,9 @@ def singles(n: int):
 
 @pytest.fixture(scope="module")
 def stanford() -> Bench:
-    """With two-joint moves for what single ones can't show at the motors."""
+    """With motions of two joints for parameters that motor torques of single joints don't
+    determine.
+    """
     return Bench(load_robot("stanford"), [*singles(6), (0, 1), (0, 2), (1, 3)])
 
 

@@ -29,7 +29,9 @@ def arm() -> RobotModel:
 
 
 def run(arm: RobotModel, unmeasured: list[int]) -> Recording:
-    """Sums of sines; unmeasured joints stand still and say nothing of the weight that they hold."""
+    """Sums of sines; unmeasured joints stand still and report zero effort in spite of the weight
+    that they hold.
+    """
     rng = np.random.default_rng(4)
     t = np.arange(int(RATE * DURATION)) / RATE
     q, v, a = np.zeros((3, len(t), arm.nv))

@@ -43,7 +43,7 @@ def example_models() -> Iterator[tuple[str, RobotModel]]:
 
 
 def excess(model: RobotModel, target: Target, rng: np.random.Generator, folder) -> float:
-    """Largest difference of torques over what rounding excuses."""
+    """Largest difference of torques, divided by the tolerance for rounding errors."""
     robot = driven(with_consistent_bodies(model, rng), target, rng)
     written = write_target(target, robot, folder / model.urdf_hash)
     reader = reader_of(target, written.files[0], robot)

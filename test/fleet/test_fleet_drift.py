@@ -16,7 +16,9 @@ LENGTH = 365.0 * WATCHED / 0.3  # the registry's default rate
 def simulated(
     rng: np.random.Generator, robots: int, nights: int, rise: float = 0.0
 ) -> tuple[list[Series], list[int]]:
-    """Friction of a fleet, 2 % between nights, 1 % of its own, falling 1 % per degree."""
+    """Friction of a fleet: varies by 2 % between nights, has errors of about 1 %, falls by 1 % per
+    degree.
+    """
     fleet, truth = [], []
     for _ in range(robots):
         warmth = 25.0 + 5.0 * rng.normal(size=nights) + 3.0 * np.sin(np.arange(nights) / 30.0)

@@ -23,7 +23,7 @@ def halves(number: int) -> list[dict[str, Any]]:
 
 
 class Unsendable(Exception):
-    """An error that no other process can make again."""
+    """An error that can't be unpickled in another process."""
 
     def __init__(self, a: int, b: int) -> None:
         super().__init__(f"{a} and {b}")
@@ -44,7 +44,7 @@ def slowly(number: int) -> int:
 
 
 def ends_its_worker_once(marker: str) -> str:
-    """The first process that does this is killed, as the system does without memory."""
+    """Kills the first process that calls it, as the system does when memory runs out."""
     path = Path(marker)
     if not path.exists():
         path.write_text(str(os.getpid()))

@@ -30,7 +30,9 @@ def chain_urdf(origins, kind="continuous", extra=""):
 
 
 def hand_urdf(follower_parent="palm", offset="0.2"):
-    """A turning wrist with two sliding or turning fingers, the second follows the first."""
+    """A revolute wrist with two prismatic or revolute fingers, of which the second mimics the
+    first.
+    """
     limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/>'
     return f"""<robot name="hand"><link name="base"/><link name="arm"/><link name="palm"/>
     <link name="one"/><link name="two"/>

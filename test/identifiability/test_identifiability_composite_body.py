@@ -82,7 +82,7 @@ ODD_ARMS = {
 
 
 def base_map(minimal, base) -> np.ndarray:
-    """Matrix from the constants to base parameters, which span the same space."""
+    """Matrix from the minimal inertia constants to base parameters; both span the same space."""
     M = base.regrouping @ minimal.right_inverse
     np.testing.assert_allclose(M @ minimal.matrix, base.regrouping, atol=1e-9)
     return M

@@ -21,7 +21,7 @@ def test_ranks_of_the_leg_are_98_120_and_156(rng):
 
 
 def test_drive_inertia_of_the_first_joints_hides_behind_the_masses(rng):
-    """98 + 4 per driven joint would be 122: two drive inertias can't be told from the links."""
+    """98 + 4 per driven joint would be 122, but two drive inertias can't be told from the links."""
     ranks = ConstrainedRanks.of(load_closed_chain("own-leg"), rng)
     assert 98 + 24 - ranks.with_drives.rank == 2
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/identifiability.md run."""
+"""The examples of docs/identifiability.md run without an error."""
 
 import re
 from pathlib import Path

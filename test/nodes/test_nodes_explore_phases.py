@@ -66,7 +66,7 @@ class Robot:
         return self.q
 
     def reaches(self, time_ns: int) -> bool:
-        """The states of a motion arrive a while after it."""
+        """True after some calls: the states of a motion arrive after its end."""
         self.late -= 1
         return self.late < 0
 
@@ -94,7 +94,7 @@ class Robot:
 
 
 class Waits:
-    """Waits for nothing but threads."""
+    """Waits only until threads are done, at most three steps for timeouts below a minute."""
 
     async def until(self, done: Any, longest_s: float) -> None:
         for _ in range(3 if longest_s < 60.0 else 100_000):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader holds back, or what arrives late, is neither lost nor taken for the end."""
+"""Messages held back or late are neither lost nor taken for the end of a recording."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ class Logger:
         return callback
 
     async def until(self, done: Callable[[], bool], timeout_s: float) -> None:
-        """Let the time pass until then, with what arrives meanwhile."""
+        """Advance the time until the condition is true, delivering the messages that arrive
+        meanwhile.
+        """
         begin, late = self.now, sorted(self.late, key=lambda item: item[0])
         while not done() and (self.now - begin) * 1e-9 < timeout_s:
             self.now += 50_000_000
@@ -342,7 +344,7 @@ def test_an_estimate_covers_a_marked_run_only_up_to_its_last_sample_until_the_en
     zero = np.zeros(MODEL.nv)
 
     def complete_after(stamps: range) -> float:
-        """[s]"""
+        """Time up to which data are complete after samples at these multiples of 10 ms [s]."""
         for k in stamps:  # of 10 ms
             session.add_wrench(BEGIN_NS + 10_000_000 * k, np.full(6, 0.01 * k))
             session.add_joints(BEGIN_NS + 10_000_000 * k, zero, zero, zero)

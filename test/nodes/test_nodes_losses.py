@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DDS loses holds nothing back where only the newest counts; elsewhere it is named with its number."""
+"""Messages lost by DDS delay nothing where only the newest counts; elsewhere their number is
+reported.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ def test_a_stream_of_newest_values_is_read_best_effort_whatever_is_offered(
 
 
 def test_the_executor_reads_states_best_effort_and_safety_inputs_reliably() -> None:
-    """A reliable reader that has lost one message gets none for seconds, and aborts the motion."""
+    """A reliable reader that has lost one message may receive none for seconds, which would abort
+    the motion.
+    """
     read: dict[str, QoSProfile] = {}
     node: Any = SimpleNamespace(
         config=TrajectoryExecutorConfig(

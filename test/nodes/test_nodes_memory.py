@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that messages invent fill no memory: every container of a node has a largest size."""
+"""New names in messages don't fill the memory: the size of every container of a node is limited."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps of the future wipe out no weighing; joint states that come late are compared with tf; parts are
-recognised for listeners alone.
+"""Stamps in the future don't discard a weighing; late joint states are compared with tf; parts are
+recognised only if someone subscribes.
 """
 
 from __future__ import annotations

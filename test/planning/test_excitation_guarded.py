@@ -15,7 +15,7 @@ DT = 0.005
 
 
 class Guard:
-    """Plays what it gets to the end; once told, it brakes within a quarter of a second."""
+    """Plays each motion it gets to the end; on request it brakes within 0.25 s."""
 
     def __init__(self, executor: Executor, slip: float = 0.0) -> None:
         self.executor, self.slip = executor, slip
@@ -23,7 +23,7 @@ class Guard:
         self.u, self.rate, self.stopped_at = 0.0, 0.0, np.nan
 
     def moves(self, measured: Measured, now: float) -> Measured:
-        """Where it has taken the robot; to be called once a step."""
+        """State of the robot, moved by the guard; to be called once per step."""
         out = self.executor.outgoing(now)
         if out is not None:
             self.goals.append(out)

@@ -58,7 +58,7 @@ def move(model: RobotModel, start: list[float], goal: list[float], duration: flo
 
 
 def free(model: RobotModel, **changes: object) -> MotionLimits:
-    """Limits that nothing in these tests breaks, but for those that are changed."""
+    """Limits that are wide enough for all of these tests, except for those that are changed."""
     return MotionLimits.from_model(
         model, acceleration=100.0, tcp_frame="c", tcp_speed=100.0
     ).replace(**{"effort": 1e4, **changes})
@@ -385,7 +385,9 @@ def test_stricter_limits_are_the_same_from_both_sides():
 
 
 def test_accelerations_that_a_controller_s_quintics_reach_count():
-    """Between samples of ±9 rad/s² velocities hardly change; a quintic goes through all of them."""
+    """The velocities of samples at ±9 rad/s² hardly differ, but a quintic passes through each
+    acceleration.
+    """
     robot = RobotModel.from_urdf("ur5")
     limits = MotionLimits.from_model(robot, self_collision=False, acceleration=5.0)
     t = 0.05 * np.arange(80)

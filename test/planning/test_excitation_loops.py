@@ -105,7 +105,7 @@ def test_planned_motions_excite_every_direction_that_can_be_identified(leg, rng)
 
 
 def test_what_vigorous_motion_shows_is_the_measure(leg, rng):
-    """Other random states show the same as those of the structure, but for chance."""
+    """Random states excite nearly the same directions as those of the structural analysis."""
     q_a = leg.box.positions(rng.uniform(-1, 1, (400, 6)))
     v_a, a_a = rng.normal(size=(2, 400, 6)) * np.array([2.0, 8.0])[:, None, None]
     found = shown(leg, leg.motion(q_a, v_a, a_a, ordered=False))

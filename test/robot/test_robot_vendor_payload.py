@@ -103,7 +103,8 @@ def test_every_layout_in_the_field_is_filled(
 
 
 def read_back(vendor: str, text: str) -> ControllerPayload:
-    """What a controller makes of its line, by its vendor's documents.
+    """Payload that a controller reads from its line of settings, according to its vendor's
+    documents.
 
     KUKA: KSS system variables, structure LOAD (kg, mm, degrees: A about z, then B about y, C about x;
     J in kg m^2 about the axes so turned). ABB: RAPID data types, loaddata (kg, mm, quaternion from its

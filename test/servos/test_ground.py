@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm on a table: what mechanics says of its rest, and the table found from its motion."""
+"""An arm that touches a table: its rest by mechanics, and the table found from its motion."""
 
 from __future__ import annotations
 

@@ -178,8 +178,8 @@ def test_what_hobby_servos_seldom_have_is_found(
 
 @pytest.mark.parametrize("seed", [1, 5])
 def test_a_limit_that_no_servo_has_is_not_found(seed: int, robot: RobotModel) -> None:
-    """The first of the terms that are tried, an acceleration limit, stands for inertia and backlash
-    until these are tried.
+    """An acceleration limit, the first term tried, replaces inertia and backlash until these are
+    tried.
     """
     rng, tick = np.random.default_rng(seed), 2 * np.pi / 4096
     ranges = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One servo against what mechanics says of it."""
+"""One servo compared with results of mechanics."""
 
 from __future__ import annotations
 

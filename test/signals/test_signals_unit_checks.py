@@ -19,7 +19,7 @@ URDF = """<robot name="two"><link name="base"/><link name="a"/><link name="b"/>
 def stream(
     position: float = 1.0, velocity: float = 1.0, rate_hz: float = 1000.0, noise: float = 1e-3
 ) -> JointStream:
-    """Two joints, the second spinning round and round; scaled as wrong units would."""
+    """Two joints, of which the second turns continuously; values are scaled as by wrong units."""
     rng = np.random.default_rng(0)
     t = np.arange(0.0, 5.0, 1.0 / rate_hz)
     q = np.column_stack([2.5 * np.sin(2.0 * t), 20.0 * t])

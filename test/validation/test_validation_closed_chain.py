@@ -148,7 +148,7 @@ def test_the_servo_holds_a_posture_under_gravity(leg):
 
 
 def test_offsets_act_against_the_drive(leg):
-    """An effort equal to the offset does nothing."""
+    """An effort equal to the offset doesn't accelerate the leg."""
     shifted = leg.with_drives({"knee": dataclasses.replace(leg.drive("knee"), beta=3.0)})
     ends = []
     for chain, u in ((leg, 0.0), (shifted, 3.0)):

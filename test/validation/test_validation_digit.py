@@ -78,7 +78,9 @@ def test_the_right_leg_is_the_left_one_in_a_mirror(digit, rng, tmp_path):
 
 @pytest.mark.slow
 def test_deviations_cover_the_truth_of_both_simulated_legs(digit, rng, tmp_path):
-    """Inside two deviations for 90 % (ideal: 95 %), and 5 % of the truth, from 2 x 5 s."""
+    """From 2 x 5 s, 90 % are within two standard deviations (ideal: 95 %), and all within 5 % of
+    the truth.
+    """
     left, right = (leg_of(digit, side, tmp_path) for side in ("left", "right"))
     planned = LoopExcitation(duration=5.0).plan(left, rng, 2)
     z, relative = [], []
@@ -124,7 +126,7 @@ def test_what_an_arm_can_tell_is_the_same_exactly_and_by_samples(arm, rng):
 
 @pytest.mark.slow
 def test_an_arm_is_identified_on_the_command_line(arm, digit, rng, tmp_path):
-    """All parameters, from MuJoCo: 15 % off in masses, drives off by factors of 1.25 to 2."""
+    """All parameters, simulated by MuJoCo: masses 15 % off, drives off by factors of 1.25 to 2."""
     heavier = arm.model.with_pi(arm.model.pi * rng.uniform(0.85, 1.15, (arm.n, 1)))
     truth = perturbed_truth(arm.with_model(heavier), rng)
     plant, gains = ClosedChainPlant(truth), Gains.for_chain(arm, 60.0)

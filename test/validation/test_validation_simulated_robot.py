@@ -80,7 +80,9 @@ def test_a_lost_effort_stream_ends_in_a_held_posture(robot: SimulatedRobot) -> N
 def lose_the_stream(
     robot: SimulatedRobot, effort: np.ndarray, duration: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Speeds (norm) and efforts at 1 kHz after the last effort, over two seconds."""
+    """Norm of the velocities, and efforts, for two seconds from the timeout of the last effort on,
+    at 1 kHz.
+    """
     while robot.plant.time < duration:
         robot.command_effort(effort)
         robot.advance(0.01)

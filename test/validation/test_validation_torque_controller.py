@@ -154,7 +154,7 @@ def test_without_fresh_states_nothing_is_commanded(arm: ClosedChain) -> None:
 def test_a_robot_that_its_watchdog_has_stopped_is_not_driven_to_the_old_reference(
     arm: ClosedChain, blind: bool
 ) -> None:
-    """After states were lost, or this process was stopped: it jumped by 0.4 rad with 38 rad/s^2."""
+    """After lost states or a stopped process, the robot once jumped by 0.4 rad with 38 rad/s^2."""
     controller = tracking(arm)
     controller.set_point(0.1, Q, np.full(6, 1.4), ZERO)
     controller.measured(0.1, Q, np.full(6, 1.4))

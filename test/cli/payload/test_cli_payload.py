@@ -151,7 +151,7 @@ def test_a_calibrated_sensor_gives_smaller_deviations_and_settings_for_controlle
 
 @pytest.mark.parametrize(("reasons", "vendors"), [((), 6), ((Reason.failure("no-body"),), 0)])
 def test_a_failed_verdict_leaves_nothing_to_paste(reasons, vendors):
-    """Neither on the console, nor in the report, nor in result.json: all have it from here."""
+    """Console, report and result.json all take the vendors' settings from here."""
     estimate = SimpleNamespace(
         values=np.array([1.0, 0.0, 0.0, 0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01]),
         covariance=1e-6 * np.eye(10),

@@ -26,7 +26,7 @@ def leg():
 
 @functools.cache  # chains compare by identity, and the module has one of each
 def run_of(chain, seed: int, *, measured=(), late: float = 0.0) -> Recording:
-    """Motion within the leg's box; torques with 1 % of noise, `late` [s]."""
+    """Motion within the leg's box; torques have 1 % of noise and are delayed by `late` [s]."""
     t, rng = np.arange(0.0, 8.0, 0.01), np.random.default_rng(seed)
     s, v, a = (np.zeros((len(t), 6)) for _ in range(3))
     for w in 2.0 * np.pi * np.array([0.25, 0.5, 1.0]):

@@ -84,7 +84,7 @@ def test_impacts_at_both_ends_of_a_run_do_not_count():
 
 @pytest.mark.parametrize("gains", [np.zeros(2), -GAINS])
 def test_efforts_without_a_controllers_reaction_get_none(gains):
-    """Nor do efforts with the sign of friction."""
+    """Neither do efforts whose dependence on the velocity has the sign of friction."""
     run = _run(0, gains)
     feedback, (without, within) = choose_velocity_feedback(_identified(run), [run])
     assert feedback is None

@@ -51,7 +51,9 @@ def test_a_steady_load_never_changes(rng):
 
 
 def test_friction_that_errs_for_a_movement_is_no_change(rng):
-    """Friction is off for a second: residuals jump, the load before and after is the same."""
+    """The friction model is wrong for a second: residuals jump, but the load before and after is
+    the same.
+    """
     robot = RobotModel.from_urdf("ur10")
     t = np.arange(0.0, 30.0, 0.02)
     rates = np.array([0.7, 0.9, 1.1, 1.3, 1.5, 1.7])

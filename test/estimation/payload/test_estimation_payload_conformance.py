@@ -88,7 +88,9 @@ def test_is_exact_without_noise(name, rng):
 
 @pytest.mark.parametrize("name", ["OLS", "LMI", "homogeneous", "PMD", "MAP", "MAP running"])
 def test_does_not_depend_on_the_axes_of_the_sensor(name, rng):
-    """Turned axes: wrench, motion and shape turn along, and so must the answer."""
+    """If the axes are rotated, wrench, motion and shape are rotated with them, and so must be the
+    result.
+    """
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True)
     R = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])

@@ -316,7 +316,9 @@ def test_an_open_contrast_leans_to_the_one_that_explains_the_data(rng):
 
 
 def test_more_steps_change_nothing_however_wrong_the_sensors_gains_are():
-    """Steps without control went on by 0.7 standard deviations in one of these."""
+    """Without damping, further steps moved the mass by 0.7 standard deviations in one of these
+    cases.
+    """
     sensor = SensorModel().untared
     unit = np.repeat([1.0, sensor.crosstalk_length], 3)
     for seed in range(2, 5):
@@ -333,7 +335,7 @@ def test_more_steps_change_nothing_however_wrong_the_sensors_gains_are():
 
 
 def test_a_sensor_that_reads_too_little_on_all_axes_widens_the_mass(rng):
-    """As an Axia80 of 1.24 kg does; what all axes share shows in no motion."""
+    """A gain error common to all axes, as of an Axia80 with 1.24 kg, shows in no motion."""
     _, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True)
     low = PayloadMAP(sensor=SensorModel().untared).fit(replace(data, wrench=0.94 * data.wrench))
@@ -342,7 +344,7 @@ def test_a_sensor_that_reads_too_little_on_all_axes_widens_the_mass(rng):
 
 
 def test_a_calibration_with_a_known_mass_passes_its_accuracy_on(rng):
-    """It checks the gains of the forces; without a known mass their mean stays open."""
+    """The known mass checks the gains of the forces; without it their mean stays unknown."""
     _, pi = hammer_like(rng)
     gains, bias = np.array([1.03, 0.99, 1.05, 1.0, 1.0, 1.0]), [3.0, -5.0, 12.0, 0.2, -0.1, 0.05]
     z, spread = [], {1.5: [], None: []}

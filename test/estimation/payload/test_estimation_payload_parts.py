@@ -145,7 +145,9 @@ def test_a_moment_in_which_the_part_is_dropped_is_not_ok(robot, parts):
 
 
 def test_what_the_tare_left_unexplained_keeps_a_decision_open(robot, parts):
-    """The printed sensor leaves newtons in every posture: half a kilogram more is not told apart."""
+    """A 3D-printed sensor has residuals of several newtons in every posture: half a kilogram more
+    can't be distinguished.
+    """
     rough = replace(TARED, residual_rms=np.repeat([3.0, 0.1], 3), n_postures=20)
     seen = moment(robot, load_of(LOADS["unknown"]), still=True)
     assert judge_part(probable(parts, **seen), "bolt").severity is Severity.FAILURE

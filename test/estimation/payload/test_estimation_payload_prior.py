@@ -138,7 +138,7 @@ def test_evidence_of_an_even_body_prefers_the_given_shape():
 
 
 def test_a_light_thing_far_from_the_origin_is_weighed_without_a_shape():
-    """The mass alone would have to answer for its moments, and come out negative."""
+    """If the mass alone had to explain the first moments, it would become negative."""
     pi = pi_from_mass_com_inertia(0.2, [0.0, 0.0, 0.25], 1e-4 * np.eye(3))
     R = np.eye(10) * np.r_[20.0, np.full(3, 200.0), np.full(6, 1.0)]
     R[0, 3] = -100.0  # mass and height are confounded, as where the motion hardly tilts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads weighed from recordings of real wrist sensors: no marks, nobody having tared them."""
+"""Payloads weighed from recordings of real wrist sensors, without marks and without a tare."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_lara8_is_weighed_although_turned_late_and_repeating(
 
 
 def rounded(wrench: np.ndarray) -> np.ndarray:
-    """Readings in steps of 1 N and 0.05 N m: most are equal to the one before."""
+    """Readings in steps of 1 N and 0.05 N m: most are equal to the previous one."""
     step = np.repeat([1.0, 0.05], 3)
     return np.asarray(np.round(wrench / step) * step)
 
@@ -69,7 +69,7 @@ def clipped(wrench: np.ndarray) -> np.ndarray:
 
 
 def with_stretches_lost(wrench: np.ndarray) -> np.ndarray:
-    """Five stretches of a twelfth of the recording lack."""
+    """Readings with five gaps, each a twelfth of the recording long."""
     rng, lost = np.random.default_rng(1), wrench.copy()
     for _ in range(5):
         start = rng.integers(len(wrench))
@@ -83,8 +83,8 @@ def with_stretches_lost(wrench: np.ndarray) -> np.ndarray:
 def test_lara8_is_weighed_right_or_not_at_all_from_poor_readings(
     disturbed: Callable[[np.ndarray], np.ndarray], sharp: float, shared_data: Path, tmp_path: Path
 ) -> None:
-    """Delays are those of the stamps, also where readings lack or repeat: 0.73 to 0.78 kg in axes
-    of the base otherwise.
+    """Delays are counted in stamps even if readings are missing or repeated. Otherwise the wrench
+    is taken in axes of the base, with 0.73 to 0.78 kg.
     """
     table = np.genfromtxt(shared_data / "lara8_ft_tool" / "validate.csv", delimiter=",", names=True)
     pose = [table[f"pose_{k}"] for k in ("tx", "ty", "tz", "qw", "qx", "qy", "qz")]
@@ -103,7 +103,9 @@ def test_lara8_is_weighed_right_or_not_at_all_from_poor_readings(
 def test_gravity_alone_is_not_told_confidently_where_accelerations_matter(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In half of this run axes of the base explain forces without accelerations best: 0.68 kg."""
+    """In the first half of this run, forces without accelerations are explained best in axes of the
+    base, with a wrong 0.68 kg.
+    """
     weighs = "sysid_core.estimation.payload_live.any_motion"
     monkeypatch.setattr(f"{weighs}.WrenchConvention.accelerations_tell", lambda *_, **__: False)
     lines = (shared_data / "lara8_ft_tool" / "validate.csv").read_text().splitlines(True)
@@ -270,7 +272,9 @@ def test_an_empty_gripper_in_a_guided_hand_weighs_what_turns_in_its_other_runs(
 def test_known_masses_on_a_printed_sensor_are_weighed_from_its_raw_channels(
     half: int, shared_data: Path, tmp_path: Path
 ) -> None:
-    """Calibrated by every other posture, 2 N off by itself; four or more of the others are weighed."""
+    """The sensor is calibrated with every second posture, to which it fits within 2 N; the
+    remaining postures of a place are weighed if there are at least four.
+    """
     static = np.load(shared_data / "fts_3dprinted_ur3e_known_mass" / "static.npz")
     raw, index = static["raw"].astype(float), static["pose_index"]
     sound = np.all((raw > 50) & (raw < 950), axis=1)  # counts; beyond, channels are saturated
@@ -302,7 +306,9 @@ def test_known_masses_on_a_printed_sensor_are_weighed_from_its_raw_channels(
 def test_forces_of_an_uncompensated_controller_weigh_nothing(
     shared_data: Path, tmp_path: Path
 ) -> None:
-    """-46 N while moving freely (ur3e_rad): by its source no wrench to be believed."""
+    """It reports -46 N in free motion (ur3e_rad); according to its source, this wrench isn't
+    reliable.
+    """
     run = np.load(shared_data / "ur3e_rad_rtde_25hz" / "path.npz")
     np.savez(tmp_path / "run.npz", pose=run["tcp_pose"], wrench=run["tcp_force"], time=run["t"])
     columns = WrenchColumns(time="time", pose=names("pose", 6), rotation=RotationFormat.ROTVEC)

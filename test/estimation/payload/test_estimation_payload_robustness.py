@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robustness benchmark, small and with wide bounds: deviations hold whatever is wrong."""
+"""The robustness benchmark in small, with wide bounds: deviations hold under every fault."""
 
 import sys
 from pathlib import Path

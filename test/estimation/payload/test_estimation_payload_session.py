@@ -312,9 +312,10 @@ def test_a_second_recording_in_a_session_gives_what_it_gives_alone(
     every: int,
     seed: int,
 ) -> None:
-    """Replayed anew, or of a time before or after; the first was broken off, at the seam in any order.
+    """The second recording is the first one replayed, or is stamped earlier or later.
 
-    Time that goes on needs the mark of a run's begin.
+    The first recording was broken off, and messages around the change arrive in any order. If the
+    second is stamped later, the begin of the run has to be marked.
     """
     rng, marked = np.random.default_rng(seed), back_s < 0.0
     session = PayloadSession(model, FRAME, Collecting())

@@ -81,7 +81,9 @@ def objects_below(root: Any) -> int:
 
 
 def held_after_each_minute(label: str, ends: bool, minutes: int) -> list[int]:
-    """Objects held by a session whose robot is marked anew every minute, or once and never again."""
+    """Objects held by a session after each minute; a new motion is marked every minute, or only
+    once.
+    """
     model, second = RobotModel.from_urdf("ur5"), 1_000_000_000
     tared = SensorCalibration("tool0", np.zeros(6), np.zeros(4), 1e-4 * np.eye(10))
     session = PayloadSession(model, "tool0", OnlinePayload(None), calibration=tared)
@@ -110,6 +112,6 @@ def test_motions_again_and_again_leave_nothing_behind(label: str):
 
 @pytest.mark.parametrize("label", ["excitation", "oscillation"])
 def test_a_motion_whose_end_nobody_marks_is_not_remembered_for_ever(label: str):
-    """Whoever marks motions was killed in one."""
+    """As if the process that marks motions had been killed during one."""
     held = held_after_each_minute(label, ends=False, minutes=12)
     assert max(held[8:]) - min(held[8:]) < 50 and held[-1] < held[4]

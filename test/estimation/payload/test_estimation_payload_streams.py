@@ -92,7 +92,9 @@ def test_what_was_read_is_forgotten_but_for_recent_joints(streams: PayloadStream
 
 @dataclass(frozen=True)
 class Arrival:
-    """Something of a run: when it comes [ms], in which stream, with which stamp [ms], of which run."""
+    """An item of a run: its time of arrival [ms], its stream, its stamp [ms], and the number of the
+    run.
+    """
 
     time: int
     stream: str
@@ -119,7 +121,9 @@ class Run:
         return (self.length - 1) // self.joints_ms * self.joints_ms
 
     def arrivals(self, number: int, came: int, start: int) -> list[Arrival]:
-        """From the time `came` on, with stamps from `start` on; a fifth of the wrenches comes twice."""
+        """Arrivals from the time `came` on [ms], with stamps from `start` on [ms]; a fifth of the
+        wrenches arrives twice.
+        """
         rng = np.random.default_rng(self.seed)
         times = range(0, self.length, self.joints_ms)
         run = [Arrival(came + t, "joints", start + t, number) for t in times]
@@ -187,9 +191,10 @@ def new_items(streams: PayloadStreams) -> list[tuple[int, str, int]]:
 def test_at_the_seam_of_two_runs_nothing_is_lost_or_read_twice(
     first: Run, second: Run, back: int, every: int
 ) -> None:
-    """Whatever their lengths, periods, phases and orders of arrival; read at each `every`th arrival.
+    """The runs have any lengths, periods, phases and orders of arrival.
 
-    As a session reads: it begins again where something came too late.
+    The streams are read after each `every`th arrival. As in a session, reading starts again if
+    something came too late.
     """
     begins = first.last + 1
     arrivals = [
@@ -222,7 +227,9 @@ def test_a_run_begins_where_joint_states_go_back_by_more_than_a_second(
 
 @pytest.mark.parametrize("after", ["goes on", "ends", "another begins"])
 def test_what_is_only_late_is_of_its_own_run(after: str) -> None:
-    """Two seconds late, and so perhaps of the next run: until that begins, or doesn't."""
+    """A wrench two seconds late may belong to the next run. This is decided when the next run
+    begins, or when the current one continues or ends.
+    """
     streams = PayloadStreams(max_gap_s=0.1)
     for t in range(0, 3000, 20):
         streams.add_joints(t * MS, np.zeros((6, 2)))

@@ -82,7 +82,9 @@ class Truth:
 
     @property
     def acceleration(self) -> np.ndarray:
-        """Measured, over 20 ms: contact, friction at zero speed and steps of a millisecond aside."""
+        """Measured acceleration, averaged over 20 ms to exclude contact, stiction and single steps
+        [rad/s^2].
+        """
         dt = float(np.median(np.diff(self.t)))
         k = max(round(0.02 / dt), 1)
         return np.abs(self.v[k:] - self.v[:-k]) / (k * dt)
@@ -176,7 +178,9 @@ def play(
     at_progress: float = 0.35,
     over: Callable[[], bool] = lambda: False,
 ) -> tuple[Any, float]:
-    """Execute a motion; something happens on the way. Its result (None: it was over before), and when."""
+    """Execute a motion during which something happens; its result (None: it ended before), and
+    when.
+    """
     state: dict[str, Any] = {"when": 0.0}
 
     def feedback(message: Any) -> None:

@@ -20,12 +20,12 @@ TIMEOUT = 1.5  # without heartbeat [s]; a busy machine delays one by half a seco
 
 
 class EmulatedGuard:
-    """Plays what it has kept; brakes within a quarter of a second when told or left alone.
+    """Plays the motion it has stored; brakes within 0.25 s on request or without heartbeats.
 
     Args:
-        node: Whose topics these are.
+        node: Node that has the topics.
         model: The robot.
-        q: Where it stands, shape (n,) [rad].
+        q: Initial positions, shape (n,) [rad].
     """
 
     def __init__(self, node: Node, model: RobotModel, q: np.ndarray) -> None:

@@ -69,8 +69,9 @@ class Bench:
     def _introduce(self) -> None:
         """Ask for a proposal until an answer arrives.
 
-        A server drops its answer if it has not heard yet of who asked. What one participant
-        announces arrives in order: after an answer to the last client, the bridge knows all.
+        A server drops its answer if it hasn't discovered the client yet. Announcements of one
+        participant arrive in order: after an answer to the last client, the bridge knows all of
+        them.
         """
         client, answers = self.clients["propose"], []
         self.wait(client.service_is_ready, "service propose")
@@ -106,7 +107,7 @@ class Bench:
         return future.result()
 
     def ask(self, name: str) -> tuple[bool, str]:
-        """Call one of its services; what is confirmed is the last proposal."""
+        """Call a service of the bridge by name; `confirm` confirms the last proposal."""
         if name == "propose":
             answer = self.call(name, ProposePayload.Request())
             self.proposal = answer.proposal
@@ -157,7 +158,9 @@ class Bench:
         return [json.loads(line) for line in self.log("driver").splitlines() if line[:1] == "{"]
 
     def close(self) -> list[int]:
-        """Stop everything; exit codes. Who doesn't end writes to its log where it hangs."""
+        """Stop everything; exit codes. A process that doesn't end is aborted, so that its log says
+        where it hangs.
+        """
         for process in self.processes:
             process.terminate()
         codes = []

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that plays the robot's driver: payload services in the vendors' layouts.
 
-Behaviours: `accept`, `refuse`, `silent` (never answers), `lie` (says yes, keeps what it had).
-Every request is printed as a line of JSON; what is set is published as `robot_payload`.
+Behaviours: `accept`, `refuse`, `silent` (answers too late), `lie` (reports success, but keeps the
+old payload). Every request is printed as a line of JSON; what is set is published as
+`robot_payload`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Driver(Node):
         self.create_service(XarmSetTcpLoad, "xarm/set_tcp_load", self.on_xarm)
 
     def take(self, mass: float, com: list[float], inertia: list[float], raw: object) -> bool:
-        """Note the request, and keep it if told so; inertia as xx xy xz yy yz zz."""
+        """Print the request, and adopt it if the behaviour is `accept`; inertia as xx, xy, xz, yy,
+        yz, zz.
+        """
         behaviour = self.get_parameter("behaviour").value
         print(json.dumps(raw), flush=True)
         if behaviour == "silent":

@@ -91,7 +91,9 @@ def test_a_franka_with_its_hand_runs_stops_with_a_reflex_and_goes_on_when_recove
 
 
 def intruder(client: LiveClient, name: str, file: str, refusals: list[str]) -> Callable[[], None]:
-    """Has another executor play a motion, whatever the robot is doing; what it says is kept."""
+    """A function that has another executor play a motion in any state of the robot; its message
+    goes to `refusals`.
+    """
     arm = client.node.create_client(Arm, f"{name}/arm")
     action = ActionClient(client.node, ExecuteTrajectory, f"{name}/execute")
     client.wait_until(lambda: arm.service_is_ready() and action.server_is_ready(), 20.0, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor knows of goals that are late, and of those that come when nobody wants them any more."""
+"""The executor and goals that are accepted late or only after they have been given up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor over a motion guard: it arms it, hands over each motion once, and stops it."""
+"""The executor with a motion guard: arms it, hands over each motion once, and stops it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def motion(tmp_path: Path) -> str:
 
 
 def begin(client: LiveClient, file: str, progress: list[float]):
-    """The future of the motion's result."""
+    """The handle of the motion's goal, and the future of its result."""
     action = ActionClient(client.node, ExecuteTrajectory, "trajectory_executor/execute")
     client.wait_until(action.server_is_ready, 30.0, "the executor")
     token = client.call(Arm, "trajectory_executor/arm", Arm.Request()).token

@@ -64,7 +64,9 @@ def refusal(client: LiveClient) -> str:
 def process(
     command: list[str], log: Path, start: Callable[..., subprocess.Popen[bytes]] = start_process
 ) -> Iterator[Callable[[], None]]:
-    """A process in a session of its own that is interrupted, and ends, with the block; a check of it."""
+    """A process in its own session, interrupted at the end of the block; yields a check that it
+    still runs.
+    """
     with log.open("wb") as output:
         one = start(command, output, dict(os.environ))
 
@@ -83,7 +85,7 @@ def process(
 
 @contextmanager
 def nodes_of(config: Path, logs: Path) -> Iterator[Callable[[], None]]:
-    """The file's nodes, forked, and a check of them."""
+    """The nodes of a launch file, forked; yields a check that they still run."""
     with running(read_config(config), logs, start=Forked) as nodes:
         yield nodes.check
 
@@ -102,7 +104,9 @@ def live_and_offline_find_the_sensor_by_tf(client: LiveClient, log: Path, folder
 
 
 def a_tool_that_was_set_is_noticed(client: LiveClient, log: Path) -> None:
-    """The wrench's frame is then elsewhere than the flange: compared when a motion begins."""
+    """After a change of the tool, the wrench's frame differs from the flange; compared when a
+    motion begins.
+    """
     words = "150 mm and 0.0 degrees from 'tool0'"
     assert "degrees from 'tool0'" not in log.read_text()
     cause(client, tool=0.15)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot driver as they are in the field: best effort, other joints on its topic, what it lacks."""
+"""A robot driver as found in practice: best effort, further joints on its topic, missing
+quantities.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from sysid_nodes.simulated_robot.pace import LockStep
 class RobotDriver:
     """Publishes joint states with sensor-data QoS; follows `joint_trajectory` exactly.
 
-    Its time is simulated, and published: a machine that stalls stalls the robot, too.
+    Its time is simulated and published, so that a stall of the machine stalls the robot, too.
 
     Args:
         node: Whose topics these are.

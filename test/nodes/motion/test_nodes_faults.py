@@ -179,7 +179,7 @@ def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     )
 
     def speed() -> float:
-        """[rad per command]"""
+        """Largest change of the last two commands [rad per command]."""
         return float(np.abs(commands[-1] - commands[-2]).max()) if len(commands) > 1 else 0.0
 
     send(client, file)

@@ -104,7 +104,7 @@ def payload_run(load: float = 1.0, begin_ns: int = T0) -> list[tuple[str, int, b
 
 
 def recorded(path: Path, layout: str, load: float = 1.0, begin_ns: int = T0) -> Path:
-    """A bag of our logger, or as `ros2 bag record` lays it out."""
+    """A bag as our logger or `ros2 bag record` writes it."""
     with ExitStack() as stack:
         if layout == "ours":
             writer = stack.enter_context(BagWriter(path, definitions=interface_definitions()))
@@ -239,7 +239,7 @@ def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_looped_and_inter
         os.write(keyboard, keys)
 
     def steps(step: Callable[[], object]) -> None:
-        """Six messages of all topics: two of three are no joint states."""
+        """Step through six messages of all topics, of which about one in three is a joint state."""
         client.wait_until(lambda: not client_gets(client, got), 20.0, "silence")
         before = len(got)
         for _ in range(6):

@@ -25,7 +25,9 @@ class Stage:
     node: Node
 
     def until(self, done: Callable[[], bool], seconds: float = 30.0) -> bool:
-        """Let the panels work until something is true, or for so long; whether it is."""
+        """Process events until a condition is true, or for at most this time [s]; whether it is
+        true.
+        """
         end = time.monotonic() + seconds
         while not done() and time.monotonic() < end:
             self.app.processEvents()

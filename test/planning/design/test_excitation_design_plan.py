@@ -158,7 +158,9 @@ def test_an_xarm_is_excited_in_all_43_base_parameters():
 
 
 def test_what_a_controller_plays_keeps_the_limits_at_10_khz(wrist, limits, plan):
-    """Own kinematics and dynamics calls, quintics between knots 50 ms apart: nothing of the check."""
+    """Checked independently: quintics between knots 50 ms apart, own calls for kinematics and
+    dynamics.
+    """
     import pinocchio as pin
     from scipy.interpolate import BPoly
 

@@ -113,7 +113,7 @@ def test_a_trajectory_is_assembled_as_single_postures_are(leg):
 
 @pytest.mark.parametrize("kind", ["point", "rod"])
 def test_a_planar_four_bar_moves_as_a_parallelogram(kind, rng):
-    """The point closure has a redundant equation: the plane already holds it."""
+    """The point closure has a redundant equation, which the planar motion already satisfies."""
     chain = four_bar(kind)
     angle = rng.uniform(-1, 1, 10)
     q_a = angle[:, None] if kind == "point" else np.column_stack([angle, 0 * angle])

@@ -89,9 +89,10 @@ def test_too_few_postures_are_refused(rng):
 
 
 def test_a_real_sensor_calibrated_in_20_postures_predicts_the_others(shared_data):
-    """ATI Axia80 with a tool: least squares leaves .52 N, the norm of three axes, a line of drift .35 N.
+    """ATI Axia80 with a tool: least squares leaves 0.52 N (norm of three axes), or 0.35 N with a
+    linear drift.
 
-    Its z axis wanders by 2 N, not along a line; x and y are good to .02 N.
+    The bias of its z axis drifts by 2 N, but not linearly; x and y are accurate to 0.02 N.
     """
     pose, wrench = (
         np.loadtxt(
@@ -129,7 +130,9 @@ def test_a_hum_that_aliases_is_seen_while_the_arm_stands_still(rng):
 
 
 def test_what_is_left_of_a_calibrated_sensor_comes_from_its_file(rng, tmp_path):
-    """Torques turn with the mounting; no error is taken for zero, whatever word is said."""
+    """The mounting rotates the torques, too; no sensor error is taken for zero, whichever model is
+    used.
+    """
     turn = np.array([0.02, -0.02, 0.01])
     wrench, g, R, time = postures(rng, turn=turn, tilt=(0.01, 0.0))
     found = FullCalibration.of(wrench, g, R, time, known_mass=1.5).calibration

@@ -116,7 +116,9 @@ def test_empty_stream_is_a_fault() -> None:
 
 
 def at_rate(rng: np.random.Generator, rate: float, hum_hz: float = 0.0) -> WrenchStream:
-    """A fast motion of 2 s, noise, and a hum of three noises at most."""
+    """A fast motion of 2 s with noise and a hum with three times the noise's standard deviation as
+    amplitude.
+    """
     t = np.arange(0.0, 2.0, 1.0 / rate)
     motion = np.outer(np.sin(2 * np.pi * 3.0 * t), np.repeat([30.0, 3.0], 3))
     noise = np.repeat([0.1, 0.005], 3)

@@ -35,7 +35,7 @@ def measured(motion: FrameMotion) -> np.ndarray:
 
 
 def coloured(rng: np.random.Generator, count: int, keep: float) -> np.ndarray:
-    """Errors of unit size that hang together over 1 / (1 - keep) samples."""
+    """Errors with unit standard deviation, correlated over about 1 / (1 - keep) samples."""
     out = np.zeros((count, 6))
     for k in range(1, count):
         out[k] = keep * out[k - 1] + np.sqrt(1.0 - keep**2) * rng.normal(size=6)

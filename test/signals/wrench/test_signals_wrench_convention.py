@@ -151,7 +151,7 @@ def test_what_is_known_is_not_searched(rng: np.random.Generator) -> None:
 def test_accelerations_count_only_where_the_forces_bear_them_out(
     axes: WrenchAxes, errors: float, tell: bool, rng: np.random.Generator
 ) -> None:
-    """As of poses without stamps: what they say of the acceleration is noise."""
+    """Accelerations from poses without stamps are mostly noise."""
     turning = postures(rng, 0.7, count=300)
     shaken = turning.a + 0.3 * rng.normal(size=turning.a.shape)
     truth = dataclasses.replace(turning, a=shaken)

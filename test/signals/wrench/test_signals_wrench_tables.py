@@ -216,7 +216,9 @@ def test_angles_of_many_turns_are_degrees(kind: RotationFormat, tmp_path: Path) 
 def test_orientations_of_few_digits_are_refused(
     digits: int, is_refused: bool, tmp_path: Path
 ) -> None:
-    """A slow swing: 0.1 in a quaternion are 11 degrees, 0.01 are one."""
+    """A slow swing; a step of 0.1 in a quaternion corresponds to 11 degrees, one of 0.01 to one
+    degree.
+    """
     time = np.arange(0.0, 20.0, 0.01)
     angles = 0.5 * np.sin(np.outer(time, [0.4, 0.7, 0.9]))
     turn = scipy.spatial.transform.Rotation.from_rotvec(angles)
@@ -235,7 +237,7 @@ def test_orientations_of_few_digits_are_refused(
 
 
 def test_rests_in_exact_postures_are_no_few_digits(tmp_path: Path) -> None:
-    """Also if the orientation of a rest is the same in all digits."""
+    """Orientations that are constant to the last digit at rest aren't taken for rounded ones."""
     which = np.arange(3000) // 100
     turn = scipy.spatial.transform.Rotation.from_rotvec(RNG.normal(size=(30, 3)))[which]
     wrench = np.hstack([turn.inv().apply([0.0, 0.0, 20.0]), np.zeros((len(which), 3))])
