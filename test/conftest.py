@@ -44,7 +44,7 @@ def clicks() -> Iterator[Clicks]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Side by side, long files begin first."""
+    """Start long test files first if tests run in parallel."""
     if not hasattr(config, "workerinput"):
         return
     marked = {

@@ -75,7 +75,9 @@ class JointMotion(Drive):
         )
 
     def within(self, low: float, high: float) -> JointMotion:
-        """Return a copy between two mechanical stops."""
+        """Return a copy whose positions are also limited by two mechanical stops at `low` and
+        `high` [rad].
+        """
         return replace(self, between=between(low, high, self.q, self.between))
 
     def error(self, p: Array, step: float = STEP) -> Array:

@@ -49,13 +49,13 @@ class TermFacts:
         unit: Unit of the value, for a revolute joint.
         meaning: Description of the term.
         start: Initial value of the search, typical of hobby servos and of the drives of small
-            legged robots. The choice of this value changes the result by less than the standard
+            legged robots. Another initial value changes the result by less than its standard
             deviation. Torques are relative to the largest gravity torque on a joint of the robot,
             since the servos of strong and of weak arms deflect equally.
         scale: Change of the value that changes the position noticeably [`unit`].
-        spread: Standard deviation of the prior about the start, from such drives. Data of more than
-            a few time blocks have more weight than the prior, which only determines the terms that
-            the data do not determine.
+        spread: Standard deviation of the prior about `start`, chosen for these drives. Data of more
+            than a few time blocks have more weight than the prior, which only determines the terms
+            that the data do not determine.
         least: Smallest value [`unit`]; minus infinity: no lower bound.
         most: Largest value [`unit`].
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores are the better the nearer deviations are to the truth; width alone buys nothing."""
+"""Scores are best if standard deviations are correct; larger ones alone don't improve them."""
 
 from __future__ import annotations
 

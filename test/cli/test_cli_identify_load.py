@@ -116,7 +116,7 @@ def test_a_known_load_gives_gains_that_the_next_run_can_use(files, tmp_path, met
 
 
 def test_the_arm_found_with_a_load_weighs_other_loads(files, tmp_path):
-    """`payload-torques --arm` takes the estimate, gains and load in it left out."""
+    """`payload-torques --arm` accepts the estimate and ignores the gains and the load in it."""
     options = (*loaded(files, "--load-mass", "2.0", "--load-frame", "b"), "--method", "lmi")
     rigid = URDF.replace('type="prismatic"', 'type="fixed"')
     (tmp_path / "robot.urdf").write_text(rigid)

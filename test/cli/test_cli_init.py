@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid init`: what a table shows of itself, and what a person has to declare."""
+"""`sysid init`: entries inferred from a table, and entries that a person has to declare."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def leg_run():
 def write_bag(
     path: Path, run, passive=("tarsus",), leave_out=(), seed=3, **custom_data: str
 ) -> Path:
-    """As a leg's driver and the logger write it: alphabetical, an arm on the same topic, and
-    nothing said of the efforts of encoders without a motor.
+    """Write a bag as a leg's driver and the logger do: joints in alphabetical order, an arm's joint
+    on the same topic, and NaN as effort of joints that have an encoder but no motor.
     """
     joints = recording_of(run, np.random.default_rng(seed), passive=passive).joints
     names = sorted({*joints.names, "arm_elbow"} - set(leave_out))

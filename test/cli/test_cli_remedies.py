@@ -33,6 +33,6 @@ def test_every_error_says_what_to_do(file: Path) -> None:
 
 
 def own_words(call: ast.Call) -> int:
-    """Letters that stand in the message itself."""
+    """Number of characters of the literal text in a message."""
     texts = (n.value for a in call.args for n in ast.walk(a) if isinstance(n, ast.Constant))
     return sum(len(text) for text in texts if isinstance(text, str))

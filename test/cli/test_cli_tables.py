@@ -135,7 +135,7 @@ def test_help_imports_only_the_command_asked_for_and_no_numerics() -> None:
 
 
 def test_a_run_at_rest_has_no_coefficient_of_determination(shown) -> None:
-    """R² of a constant says nothing: a dash, not -86."""
+    """R² of a constant is meaningless: the table shows a dash, not -86."""
     shown(80, False)
     run = SimpleNamespace(
         source="rest.csv", motion=np.zeros(9, dtype=bool), nominal=None, unit="A", joint_names=("j1",),

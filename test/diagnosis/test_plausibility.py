@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of recordings and descriptions are found by what they do to the torques."""
+"""Faults of recordings and descriptions are found by their effect on the torques."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def test_stamps_that_would_make_a_joint_faster_than_its_limit_are_less_likely():
 
 
 def test_positions_beyond_their_limits_speak_against_the_declared_zeros(model, run):
-    """Whole turns are no fault."""
+    """Offsets of whole turns don't count as beyond the limits."""
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
 
     def declared(q: np.ndarray, share: float) -> float:
@@ -395,7 +395,7 @@ def test_spikes_saturation_dead_and_frozen_channels_are_seen_without_a_model(mod
 
 
 def coupled(s: JointStream) -> np.ndarray:
-    """Friction of a drive at the elbow that a belt lets turn the wrist, too."""
+    """Friction of a drive that moves the elbow and, by a belt, also the wrist."""
     torque = 3.0 * np.tanh((s.v[:, 3] + s.v[:, 2]) / 0.01)
     return torque[:, None] * np.isin(np.arange(4), [2, 3])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way to read a file: what isn't what it should be is refused in a sentence."""
+"""Reading of files: unsuitable files are refused with one sentence."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_hashing_a_large_file_tells_how_far_it_is(tmp_path: Path) -> None:
 def test_a_renamed_file_survives_a_power_failure_with_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the folder's own fsync the old file, or none, is there again."""
+    """Without an fsync of the folder, the old file, or none, is found after a power failure."""
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
     write_text(tmp_path / "result.json", "{}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid run --until` ends a motion by what is known of its own payload, never by an older one's."""
+"""`sysid run --until` ends a motion by the estimate of its own payload, never by an older one."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_a_reference_of_the_future_is_not_tracked(ahead: float):
 
 
 def creeping(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions that go on at 10 rad/s, although the velocity is said to be zero."""
+    """Positions that change at 10 rad/s although the stated velocity is zero."""
     return Q + 0.049 * k * WRISTS, ZERO, ZERO
 
 

@@ -151,7 +151,7 @@ def scatter_factors(
         H: Normal matrix of each of B blocks, shape (B, b, b).
         right: Right-hand side of each block, shape (B, b).
         covariance: Covariance of the estimates, from the residuals' correlation in time alone, shape (b, b).
-        natural: Natural covariance of the parameters, shape (b, b).
+        natural: Prior covariance of the parameters, from their natural scales, shape (b, b).
         leave_out: True for fits that omit a block, as in `block_scatter`.
     """
     variance = np.diag(covariance) / np.diag(natural)
@@ -172,14 +172,14 @@ def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) ->
     single blocks, shape (b,).
 
     If block k of B is omitted, the estimate changes by
-    `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k` with the natural covariance N and a small weight
-    w. The variance of the delete-a-block jackknife (Kuensch 1989) is
+    `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k` with the prior covariance N from the natural
+    scales and a small weight w. The variance of the delete-a-block jackknife (Kuensch 1989) is
     `(B - 1) / B sum_k (d_k - mean(d))^2`.
 
     Args:
         H: Normal matrix of each of B blocks, shape (B, b, b).
         right: Right-hand side of each block, shape (B, b).
-        natural: Natural covariance of the parameters, shape (b, b).
+        natural: Prior covariance of the parameters, from their natural scales, shape (b, b).
         leave_out: True for fits that omit a block; False for the influence of each block on the fit
             to all blocks (Liang and Zeger 1986), if a single block may determine a parameter alone
             (a load, a joint).

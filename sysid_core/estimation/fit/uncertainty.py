@@ -146,8 +146,8 @@ class ParameterUncertainty:
 
     Attributes:
         covariance: Covariance of the estimates for residuals correlated in time, shape (b, b).
-        prior: Natural covariance of the parameters, from their natural scales, shape (b, b).
-        ratios: Variance relative to the natural variance of each direction, ascending, shape (b,).
+        prior: Prior covariance of the parameters, from their natural scales, shape (b, b).
+        ratios: Variance relative to the prior variance of each direction, ascending, shape (b,).
         directions: Columns: directions in units of the parameters' natural scales, shape (b, b).
     """
 
@@ -168,7 +168,7 @@ class ParameterUncertainty:
         Args:
             R: Factor of the normal matrix, shape (m, b); may be rank-deficient.
             M: Covariance of the right-hand side `Y^T psi`, shape (b, b).
-            prior: Natural covariance of the parameters, shape (b, b).
+            prior: Prior covariance of the parameters, from their natural scales, shape (b, b).
         """
         sd = np.sqrt(np.diag(prior))
         scale = np.linalg.norm(R, axis=0)
@@ -185,8 +185,8 @@ class ParameterUncertainty:
 
     @classmethod
     def of(cls, covariance: Array, prior: Array) -> ParameterUncertainty:
-        """Return the uncertainty from the covariance of the estimates and the natural covariance of
-        the parameters, each of shape (b, b).
+        """Return the uncertainty from the covariance of the estimates and the prior covariance from
+        the natural scales, each of shape (b, b).
         """
         sd = np.sqrt(np.diag(prior))
         natural = prior / np.outer(sd, sd)

@@ -37,7 +37,7 @@ class SolvableEquations:
         units: Units of the q unknowns.
         joints: Joint (or coupled axis) of each unknown.
         prior: Prior values of the unknowns, shape (q,).
-        prior_covariance: Natural covariance of the unknowns, shape (q, q).
+        prior_covariance: Prior covariance of the unknowns, from their natural scales, shape (q, q).
         to_base: Matrix from the unknowns to the base parameters of the regression, shape (b, q).
     """
 

@@ -99,7 +99,7 @@ class BackwardSolution:
         Args:
             blocks: Equations of each joint, in the order of the recursion: last joint first.
             prior: Prior values, kept by parameters that no step determines, shape (p,).
-            prior_covariance: Natural covariance of the parameters, shape (p, p), positive definite.
+            prior_covariance: Prior covariance of the parameters, shape (p, p), positive definite.
         """
         p = len(prior)
         sizes = [len(block.rows) for block in blocks]

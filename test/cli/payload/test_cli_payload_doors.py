@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload` of one motion gives one answer through every door, and of any part of it."""
+"""`sysid payload` gives the same result for a motion in every file format, and for its parts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ROBOT, RUN = swing()
 
 
 def columns(q: str, wrench: str, time: str) -> dict[str, np.ndarray]:
-    """One table by names with `{}` for the number."""
+    """Columns of a table by name; `{}` in a name stands for the number of the joint or axis."""
     assert RUN.wrench is not None
     table = {time: RUN.joints.stamps_ns * 1e-9}
     table |= {q.format(k): RUN.joints.q[:, k] for k in range(6)}
@@ -154,7 +154,7 @@ def test_units_in_the_names_of_columns_are_heeded(tmp_path: Path) -> None:
 def test_the_verdict_says_which_unit_of_force_was_assumed(
     words: list[str], scale: float, codes: set[str], tmp_path: Path
 ) -> None:
-    """Also torques in N mm that are declared as N m."""
+    """Torques in N mm that are declared as N m are noticed, too."""
     table = columns("q_{}", "wrench_{}", "time")
     torques = {f"wrench_{k}": scale * table[f"wrench_{k}"] for k in (3, 4, 5)}
     np.savez(tmp_path / "run.npz", **(table | torques))

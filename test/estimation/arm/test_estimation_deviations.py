@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deviations are true: estimates are inside two of them as often as they should be."""
+"""Standard deviations are correct: estimates are within two of them as often as they should be."""
 
 from __future__ import annotations
 

@@ -305,7 +305,9 @@ def ur10e_streams(shared_data: Path, name: str) -> tuple[list[JointStream], Robo
 
 @pytest.mark.slow
 def test_real_ur10e_payload_is_weighed_by_its_currents(shared_data: Path) -> None:
-    """Truth 2.805 kg, from the authors of the recording; the gains don't know it."""
+    """The true mass of 2.805 kg is stated by the authors of the recording; the gains don't depend
+    on it.
+    """
     unloaded, robot = ur10e_streams(shared_data, "ur-20_02_19_14harm50sec.csv")
     loaded, _ = ur10e_streams(shared_data, "ur-20_02_19_14harm50secLoad.csv")
     other, _ = ur10e_streams(shared_data, "ur-20_02_12-40sec_12harm.csv")

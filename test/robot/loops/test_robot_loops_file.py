@@ -72,7 +72,7 @@ def test_wrong_entries_are_named(changes, message):
 
 
 def test_a_loop_that_holds_nothing_is_refused():
-    """Both ends on the coupler: the rocker may swing as it likes."""
+    """Both ends of the loop are on the coupler, so that the rocker moves freely."""
     loose = closed_chain_from_mapping(entry(loops=[PIN | {"b": PIN["a"]}]), four_bar("point").model)
     with pytest.raises(ModelError, match="do not determine the passive joints"):
         loose.require_determined(np.zeros((1, 3)))

@@ -20,7 +20,7 @@ Rotation = scipy.spatial.transform.Rotation
 
 
 def postures(rng: np.random.Generator, tilt: float, count: int = 40) -> FrameMotion:
-    """Still postures about one that points down."""
+    """Static postures at random angles about one in which the sensor points down."""
     R = (
         Rotation.from_rotvec([np.pi, 0, 0])
         * Rotation.from_rotvec(tilt * rng.normal(size=(count, 3)))
@@ -55,7 +55,7 @@ def test_sign_and_axes_are_found_with_the_mass(
 
 
 def test_axes_of_a_turned_base_are_found_with_the_mass(rng: np.random.Generator) -> None:
-    """As in UR's `base` and `base_link`."""
+    """The axes of UR's `base` and `base_link` differ by such a rotation."""
     motion = postures(rng, 0.7)
     quarter = Rotation.from_euler("z", 90, degrees=True).as_matrix()
     said = (in_base(wrench(motion, rng), motion).reshape(-1, 2, 3) @ quarter).reshape(-1, 6)
