@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
 
 _CANCELLED = Fault(FaultCode.CANCELLED)
-_PATIENCE_S = 3.0  # for the first messages after a check: meanwhile none was taken in
+_PATIENCE_S = 3.0  # of the steady clock, for the first messages after a check that took none in
 _REASON_S = 0.2  # in which a safety input may say why the controller has ended a trajectory
-_LONG_S = 0.1  # of a step that has planned the way to the start
 _LONGEST_STOP_S = 4.0  # launch kills a node that takes longer to end
 _OWN_CLOCK_S = 0.5  # a controller whose stamps differ by more has another clock
 
@@ -69,8 +68,9 @@ class MotionPlayer:
         self._finished = Future(executor=self._node.executor)
         began = self._inputs.now()
         core.start()
-        # The check took its time; go on with what came after it (or fail without).
-        self._wait_until = self._inputs.now() + _PATIENCE_S
+        # The check took its time; go on with what came after it (or fail without). Simulated time
+        # stood still meanwhile, and jumps with the next message.
+        self._wait_until = time.monotonic() + _PATIENCE_S
         await Ended(self._finished)
         return result_of(core, self._inputs.now() - began, self._inputs.publishers_hint)
 
@@ -106,19 +106,18 @@ class MotionPlayer:
         """Advance the current motion by one step."""
         if self.core is None or self._finished is None or self._finished.done():
             return
-        core, began = self.core, self._inputs.now()
+        core, now = self.core, self._inputs.now()
         if core.state is ExecutorState.CHECKING:
             # Half the age, so that the state is still recent after the way to it is planned.
             state = self._inputs.robot.measured
-            missing = self._problem(began) or core.monitor.stale(began, state, share=0.5)
-            if missing and began < self._wait_until:
+            missing = self._problem(now) or core.monitor.stale(now, state, share=0.5)
+            if missing and time.monotonic() < self._wait_until:
                 return
             if missing:
                 core.cancel(missing)
-        self._step(core, self._inputs.now())
-        took = self._inputs.now() - began
-        if core.state is ExecutorState.CHECKING and took > _LONG_S:
-            self._wait_until = began + took + _PATIENCE_S
+        self._step(core, now)
+        if core.state is ExecutorState.CHECKING:  # the way to the start took its time, too
+            self._wait_until = time.monotonic() + _PATIENCE_S
 
     def _problem(self, now: float) -> Fault | None:
         """Fault reported by a safety input; None if there is none."""

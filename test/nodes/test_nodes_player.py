@@ -19,7 +19,7 @@ from sysid_nodes.trajectory_executor import player as module
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.player import MotionPlayer
 
-CHECK_S = 1.0  # in which no message is taken in
+CHECK_S = 10.0  # in which no message is taken in
 
 
 @pytest.fixture
@@ -32,10 +32,11 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> tuple[MotionPlayer, Executor, An
     drive.stop = drive.cancel = lambda: None
     monkeypatch.setattr(module, "build_drive", lambda *_: drive)
     before = Measured(0.0, MODEL.joint_names, AWAY, np.zeros(6), None, np.zeros(6), 0.0)
-    inputs = SimpleNamespace(time=0.0, robot=SimpleNamespace(measured=before))
+    inputs = SimpleNamespace(time=0.0, steady=0.0, robot=SimpleNamespace(measured=before))
     inputs.safety = SimpleNamespace(problem=lambda now: "")
     inputs.scaling = SimpleNamespace(value=lambda now: None)
     inputs.now = lambda: inputs.time
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: inputs.steady))
     node: Any = SimpleNamespace(config=TrajectoryExecutorConfig(), executor=None)
     watched: Any = inputs
     player = MotionPlayer(node, watched, lambda *_: None)
@@ -44,7 +45,7 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> tuple[MotionPlayer, Executor, An
     )
     core = Executor(MODEL, TRAJECTORY, LIMITS, limits, settings=QUICK)
     player.play(core).send(None)
-    inputs.time = CHECK_S
+    inputs.time = CHECK_S  # of simulated time: a jump, as no message was taken in
     return player, core, inputs
 
 
@@ -63,8 +64,8 @@ def test_a_motion_begins_with_the_first_wrench_after_a_long_check(playing: Any) 
 
 def test_a_sensor_that_stays_silent_ends_the_run_before_anything_moves(playing: Any) -> None:
     player, core, inputs = playing
-    while not core.state.is_final and inputs.time < CHECK_S + 5.0:
-        inputs.time += 0.1
+    while not core.state.is_final and inputs.steady < 5.0:
+        inputs.time, inputs.steady = inputs.time + 0.1, inputs.steady + 0.1
         inputs.robot.measured = dataclasses.replace(inputs.robot.measured, stamp=inputs.time)
         player.tick()
     assert core.fault is not None and core.fault.code == "wrench_stale"
