@@ -89,7 +89,7 @@ def recover(*, path: PathArgument, out: Path) -> None:
     if damaged.damage:
         console.print(f"{damaged.lost_s:.2f} s of messages in damaged chunks are lost.")
     else:
-        console.print(f"'{path}' was whole; it has been copied.", soft_wrap=True)
+        console.print(f"'{path}' is not damaged; it has been copied.", soft_wrap=True)
     console.print(
         f"{stored.count} messages over {stored.seconds:.1f} s are in '{out}'.",
         soft_wrap=True,

@@ -43,9 +43,9 @@ def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
     print_table(_uses_table(uses))
     fit = [use.name for use in uses if use.judged and use.verdict.ok]
     if result["fit"]:
-        console.print(f"Fit for: {', '.join(fit)}.", style="green")
+        console.print(f"Suitable for: {', '.join(fit)}.", style="green")
     else:
-        console.print("Not suitable as it is.", style="bold red")
+        console.print("Not suitable in its present form.", style="bold red")
 
 
 def _streams_table(result: dict[str, Any]) -> Table:

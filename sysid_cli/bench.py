@@ -39,9 +39,10 @@ def bench(
     found.
 
     Args:
-        data: Folder with the recordings (not shipped).
-        out: Folder for rows (Parquet), table and page.
-        recipe: Name of a recipe, or a YAML file; may be repeated; default: all.
+        data: Folder with the recordings, which are not part of this package.
+        out: Folder for the results (Parquet), bench.html and bench.md.
+        recipe: Name or YAML file of a recipe, which describes the recordings of one robot; may be
+            repeated; default: all recipes of this package.
         peers: Also run figaroh and mujoco.sysid, if installed.
     """
     from sysid_fleet.batch import Engine
@@ -55,5 +56,5 @@ def bench(
     print_rows(found.columns, found.rows, title="held-out errors of the defaults")
     for line in found.lines:
         console.print(f"· {line}", highlight=False, soft_wrap=True)
-    console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)
+    console.print(f"written to {out}: Parquet files, bench.html, bench.md", soft_wrap=True)
     raise typer.Exit(found.outcome.exit_status)

@@ -31,7 +31,9 @@ fleet = group(
 RegistryOption = Annotated[
     Path, typer.Option(help="YAML: robots with description, calibration, recordings and tools.")
 ]
-OutOption = Annotated[Path, typer.Option(help="Folder for rows (Parquet), alarms and page.")]
+OutOption = Annotated[
+    Path, typer.Option(help="Folder for estimates and alarms (Parquet) and fleet.html.")
+]
 
 
 @command(fleet, example="sysid fleet identify nights/ --registry fleet.yaml --out results/fleet")
@@ -120,9 +122,9 @@ def _say(state: FleetState, out: Path) -> int:
         console.print(
             f"{len(state.copies)} recordings are copies of others and count once: see the report"
         )
-    more = f" ({len(alarms) - 20} more in the page)" if len(alarms) > 20 else ""
+    more = f" ({len(alarms) - 20} more in fleet.html)" if len(alarms) > 20 else ""
     console.print(
-        f"{len(alarms)} alarms{more}; {state.false_alarms:g} false alarms are expected for each robot and year. Written to {out}: rows, alarms.parquet, fleet.html",
+        f"{len(alarms)} alarms{more}; {state.false_alarms:g} false alarms are expected for each robot and year. Written to {out}: estimates (Parquet), alarms.parquet, fleet.html",
         soft_wrap=True,
     )
     if not state.watched:

@@ -246,8 +246,8 @@ def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
     if fit.identification.feedback is not None:
         without, within = fit.feedback_errors
         lines.append(
-            "the efforts contain the reaction of the controllers to velocity noise: with it, the prediction"
-            f" error on held-out blocks is {100 * within:.1f} % instead of {100 * without:.1f} %"
+            "the efforts contain the reaction of the controllers to velocity noise: with a model of this reaction,"
+            f" the prediction error on held-out blocks is {100 * within:.1f} % instead of {100 * without:.1f} %"
         )
     return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)
 

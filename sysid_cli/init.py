@@ -44,7 +44,7 @@ def init(
     lines of the output list the missing entries and the next command.
 
     Args:
-        recording: Recording to be identified: table (CSV), rosbag2 folder or dataset.
+        recording: Recording of the robot's motion: table (CSV), rosbag2 folder or dataset.
         robot: URDF file, or the name of a robot, such as puma560 or ur5.
         driver: Driver of the robot: ur, franka, xarm, servos for position servos, or simulated to
             rehearse without hardware.
@@ -264,7 +264,7 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown gains are estimated from a recording with a known load: sysid identify … --loaded RECORDING --load-mass KG."
+        "drives.gain [N m/A], and drives.source (such as a data sheet). To estimate unknown gains, record with a known load: sysid identify … --loaded RECORDING --load-mass KG."
     ]
 
 

@@ -69,7 +69,7 @@ def servo_columns(path: Path, model: RobotModel) -> tuple[str, list[str]]:
             missing.append(f"{key}.columns: the columns of the joints were not recognised.")
     if by_order:
         missing.append(
-            "your check of `joints`: the columns were assigned to the joints by their order, not by name."
+            "joints: check that they are in the order of the columns, which were assigned by order, not by name."
         )
     unknown = [name for name in model.joint_names if name not in chosen]
     if chosen and unknown:

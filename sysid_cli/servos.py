@@ -102,8 +102,8 @@ def simulate(
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None) -> None:
-    """Export the servos as MJCF or C code, with a proof file that compares it with the model, and list
-    the terms that the format cannot represent.
+    """Export the servos as MJCF or C code, compare the exported file with the model (proof file), and
+    list the terms that the format cannot represent.
 
     Beside the file, FILE_actuators.yaml contains actuators for Isaac Lab. `sysid verify
     FILE.proof.json` repeats the comparisons of the proof. Exit status 1 if the torques of the file
@@ -111,7 +111,8 @@ def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None)
 
     Args:
         folder: Folder of `sysid servos identify`.
-        out: File to write: MJCF, or C code if it ends in .c; the proof is written beside it.
+        out: File to write: C code if its name ends in .c, otherwise MJCF. The proof file is written to
+            the same folder.
         data: Folder with the recordings, if they were moved.
     """
     made = workflows.export_servos(folder, out, data=data)

@@ -72,7 +72,7 @@ def print_full(full: FullCalibration) -> None:
     for line in (
         f"Force gains of x, y, z: {pairs(gains, np.diag(full.gain_sd), 1.0, 3)}.",
         f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
-        f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
+        f"Tilt of gravity about the horizontal axes of the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees.",
         f"Drift of the forces during the recording: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)}"
         " N.",
         "Not separable by these postures: " + " ".join(full.confounded),
@@ -118,7 +118,7 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
         )
     if calibration.matrix[0, 0] < 0:
         lines.append(
-            "The wrench is that of the load on the sensor (f = +m g at rest): it is negated."
+            "The measured wrench acts from the load on the sensor (f = +m g at rest). The calibration negates it."
         )
     if calibration.tool_pi[0] > 0:
         lines.append("This load is stored as the tool. Estimates that use this file exclude it.")

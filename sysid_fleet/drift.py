@@ -66,7 +66,7 @@ def threshold(k: float, length: float, freedom: float = np.inf) -> float:
     """
     if not (0.0 < k < CLIP and 10.0 <= length <= 1e9):
         raise EstimationError(
-            f"No cumulative sum has reference {k:g} and {length:g} estimates between false alarms.",
+            f"No alarm threshold of the CUSUM chart with the reference value {k:g} gives {length:g} estimates between false alarms.",
             remedy="Choose a shift of 0.5 to 5 deviations, and fewer than 1e9 estimates.",
         )
     steps = np.floor(np.log(max(freedom, 1.0)) / np.log(1.1)) if freedom < _MANY else np.inf

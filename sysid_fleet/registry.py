@@ -86,7 +86,7 @@ class Registry(FileSchema):
             raise BatchError(
                 f"'{address}' belongs to {'no robot' if not found else ' and '.join(found)} of the"
                 " registry.",
-                remedy="Write `match:` so that one robot's pattern fits.",
+                remedy="Write `match:` so that the pattern of exactly one robot matches.",
             )
         tools = self.robots[found[0]].tools
         return found[0], next((t for t, x in tools.items() if fnmatchcase(address, x.match)), "")

@@ -119,7 +119,7 @@ def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
     report.heading(heading)
     report.bullets(lines[:_LISTED])
     if len(lines) > _LISTED:
-        report.paragraph(f"{len(lines) - _LISTED} more are in the rows.")
+        report.paragraph(f"{len(lines) - _LISTED} more are in the Parquet files.")
 
 
 def severity(trend: Trend) -> float:

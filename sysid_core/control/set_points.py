@@ -137,7 +137,7 @@ class SetPointLimits:
         if min(faster) > self.bandwidth * self.step + self.acceleration * dt:
             raise SetPointError(
                 SetPointFault.SPEED_STEP,
-                f"A set point's velocity differs by {min(faster):.3g} rad/s at once.",
+                f"The velocity of the set points changes by {min(faster):.3g} rad/s in one step.",
                 remedy=_GO_ON,
                 speed=min(faster),
             )

@@ -123,7 +123,7 @@ class PayloadLimits:
             out.append(f"the mass {payload.mass:.3f} kg is outside 0 … {self.max_mass:g} kg")
         if distance > self.max_com:
             out.append(
-                f"the centre of mass is {distance:.3f} m off the flange, more than"
+                f"the centre of mass is {distance:.3f} m from the flange, more than"
                 f" {self.max_com:g} m"
             )
         if payload.mass > 0.0:
@@ -185,7 +185,7 @@ class LoadDiagram:
     @staticmethod
     def _refusal(text: str) -> SignalError:
         return SignalError(
-            f"'{text}' is no load diagram.",
+            f"'{text}' is not a load diagram.",
             remedy="Give corners DISTANCE:MASS in m and kg, such as '0:5,0.3:5,0.6:2.5'.",
         )
 

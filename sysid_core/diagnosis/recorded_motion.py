@@ -121,6 +121,6 @@ class PayloadShown:
     def __str__(self) -> str:
         mass, first, inertia = self.sd[0], self.sd[1:4].max(), self.sd[[4, 6, 9]].max()
         return (
-            f"{self.rank} of 10 directions of a load excited; mass to {1e3 * mass:.2g} g, centre of a"
-            f" kilogram to {1e3 * first:.2g} mm, inertia to {inertia:.1g} kg m²"
+            f"{self.rank} of 10 directions excited; expected standard deviations for a load of 1 kg: mass"
+            f" {1e3 * mass:.2g} g, centre of mass {1e3 * first:.2g} mm, inertia {inertia:.1g} kg m²"
         )

@@ -54,7 +54,7 @@ TEXTS: Mapping[FaultCode, str] = {
     " rest_velocity",
     FaultCode.NOT_AT_REST: "the robot does not come to rest: {distance:.3g} rad from its goal after"
     " {seconds:g} s, moving at {speed:.2g} rad/s or m/s: see rest_velocity",
-    FaultCode.NO_CLOCK: "the clock gives no time",
+    FaultCode.NO_CLOCK: "the clock returns no time",
     FaultCode.CLOCK_JUMP: "clock jump of {seconds:.3f} s, or this process stalled for so long (a"
     " busy machine): see max_step_s",
     FaultCode.STATE_BACKWARDS: "clock jump: a state is {seconds:.3f} s older than the last",

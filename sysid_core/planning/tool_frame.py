@@ -102,9 +102,9 @@ def _hand(model: RobotModel, links: Sequence[str], tip: str) -> str:
 
 
 def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
-    text = f"The TCP speed limit is that of '{frame}'"
+    text = f"The TCP speed limit applies to '{frame}'"
     if not movers:
-        return f"{text}, whose origin lies on the joints' axes: it limits nothing."
+        return f"{text}, whose origin lies on the joint axes: it has no effect."
     carriers = model.pin_model.supports[model.pin_model.frames[model.frame_id(frame)].parentJoint]
     others = [n for i, n in enumerate(model.joint_names, start=1) if i not in list(carriers)]
     if not others:

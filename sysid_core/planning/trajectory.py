@@ -91,9 +91,9 @@ class Trajectory:
         if len(set(self.joint_names)) < n:
             raise ExcitationError(
                 f"Trajectory names a joint twice: {', '.join(self.joint_names)}.",
-                remedy="Each column of q, v and a belongs to one joint.",
+                remedy="Give each joint once: one joint for each column of q, v and a.",
             )
-        remedy = "q, v and a have a row for each instant and a finite column for each joint."
+        remedy = "Give q, v and a with a row for each instant and a finite column for each joint."
         shapes = {"time": (K,), "q": (K, n), "v": (K, n), "a": (K, n)}
         own_arrays(self, ExcitationError, remedy, "the trajectory", finite=True, **shapes)
         if K < 2 or np.any(np.diff(self.time) <= 0):

@@ -153,7 +153,7 @@ TEXTS: Mapping[str, Text] = {
         "The recorded positions of '{joint}' have another zero than the URDF: {degrees:+.0f}° must be added to them."
         + _EVIDENCE,
         "Add {radians:+.4f} rad to the positions of '{joint}', or rotate the origin of this joint in the URDF by this angle.",
-        "The gravity torques fit joint angles that differ from the recorded ones by a constant, as with an encoder offset.",
+        "The gravity torques agree with joint angles that differ from the recorded ones by a constant, for example because of an encoder offset.",
     ),
     "mounting": Text(
         "Mounting",
@@ -196,7 +196,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "other-robot": Text(
         "Another robot",
-        "The torques depend on the motion, but this URDF explains them only if the zeros or directions of {joints} differ from it."
+        "The torques depend on the motion, but this URDF explains them only if the zeros or directions of {joints} are changed."
         + _EVIDENCE,
         "Use the URDF of the recorded robot. Check the link lengths, and the axes, zero angles and order of the joints.",
         "The model explains the efforts better if several joints have zero angles or directions that differ from those in the URDF.",
@@ -211,19 +211,20 @@ TEXTS: Mapping[str, Text] = {
     ),
     "cannot-tell": Text(
         "Undecided cause",
-        "The data do not show whether all declarations are correct (the probability that they are is {declared:.2g}), or else which of these causes explains the"
-        " efforts: {causes}. In the order of the causes, the joints concerned are {joints}; the sizes of the errors are {sizes:.3g}; the probabilities are"
-        " {probabilities:.2g}.",
-        "Do not change the declarations yet. {motion:words} (joint: {moved}). The expected odds between the first two causes are then {odds:.2g} : 1; if"
-        " they are near 1 : 1, no simple motion separates them. Only a known load separates wrong masses in the URDF from a wrong unit of the efforts (--loaded).",
+        "The data do not decide between several explanations of the efforts. The probability that URDF and column map are correct is {declared:.2g}. The"
+        " possible causes are {causes}; their joints, in the same order, are {joints}; their probabilities are {probabilities:.2g}; the assumed errors (an"
+        " angle in rad, a factor, a delay in s, or a share of the recording) are {sizes:.3g}.",
+        "Change neither the URDF nor the column map yet. {motion:words} (joint: {moved}). Expected odds (to 1) between the first two causes after this motion:"
+        " {odds:.2g}; if they are near 1, no simple motion separates them. Only a known load (--loaded) distinguishes wrong masses in the URDF from a wrong unit of the"
+        " efforts.",
         "A cause is named only if it is 20 times as likely as all other causes together.",
         "motions.md",
     ),
     "one-of": Text(
         "One of several faults",
-        "There is a fault, but the data do not show which of these: {causes} (of {joints}, respectively), with the probabilities {probabilities:.2g}."
+        "One of these faults is present, but the data do not show which: {causes}. In the same order, they concern {joints} and have the probabilities {probabilities:.2g}."
         + _EVIDENCE,
-        "Compare the declarations of {joint} with the robot (direction, zero, gain, mounting or tool), and change the one that differs.",
+        "Compare direction, zero, drive gain, mounting and tool of {joint} in the URDF and in the column map with those of the real robot. Correct the entry that differs.",
         "Each of these faults has almost the same effect on the efforts of this motion.",
     ),
     "blocks-unpredicted": Text(
@@ -309,7 +310,7 @@ TEXTS: Mapping[str, Text] = {
         "The position of '{joint}' is exactly {value:.4g} in every sample, while its effort varies.",
         "If the joint was locked, remove its columns from the column map (a joint without columns is treated as locked)."
         " If it was free to move, repair the position channel and record again.",
-        "The encoder of a joint at rest shows noise. Exactly constant positions are not measurements.",
+        "Even at rest, the readings of an encoder vary by noise. Exactly constant positions are therefore not measurements.",
         "recordings.md",
     ),
     "effort-spikes": Text(
@@ -426,11 +427,13 @@ TEXTS: Mapping[str, Text] = {
         "recordings.md",
     ),
     "wrench-fault": Text("Faulty wrench", "{text}", "{remedy}", "", "payload_identification.md"),
-    "wrench-hum": Text("Hum in the wrench", "{text}", "", "", "payload_identification.md"),
+    "wrench-hum": Text(
+        "Periodic disturbance of the wrench", "{text}", "", "", "payload_identification.md"
+    ),
     "marks-missing": Text(
         "No marks",
-        "The recording contains no marks for the start and end of the segments of a motion (segments: {segments}; marks: the name with :start and with :end).",
-        "Execute a motion from `sysid plan payload`, or record the marks yourself.",
+        "The recording contains no messages that mark the start and the end of a motion. Their labels are NAME:start and NAME:end, where NAME is one of {segments}.",
+        "Execute a motion from `sysid plan payload` with `sysid run`, which records these marks, or publish them on the topic `marks` during the recording.",
         "",
         "payload_identification.md",
     ),
@@ -443,10 +446,9 @@ TEXTS: Mapping[str, Text] = {
     ),
     "bias-estimated": Text(
         "Estimated bias",
-        "The sensor was not tared. Its bias was estimated together with the load, from the rotation of the weight, and subtracted: ({force:.3g}) N,"
-        " ({torque:.3g}) N m.",
+        "The sensor was not tared. The sensor bias was estimated together with the load, and subtracted: ({force:.3g}) N, ({torque:.3g}) N m.",
         "For smaller standard deviations, tare the sensor before you grasp the object (`sysid tare`), and specify --calibration.",
-        "",
+        "When the sensor rotates, the weight of the load changes its direction in the sensor frame, whereas the bias remains constant.",
         "payload_identification.md",
     ),
     "payload-rank": Text(
@@ -574,15 +576,15 @@ TEXTS: Mapping[str, Text] = {
     ),
     "spread-large": Text(
         "Too little motion",
-        "The recordings are too short, or excite too little, to predict other motions. If the fit is repeated six times, each time without another"
-        " sixth of the recordings, the torques predicted for typical motions change by {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts); the change is largest at {worst}.",
+        "The recordings are too short, or excite too little, to predict other motions. If the fit is repeated six times, each time leaving out"
+        " a different sixth of the recordings, the torques predicted for typical motions change by {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts); the change is largest at {worst}.",
         "Record a longer motion, or one with more excitation (`sysid plan`), and validate the model on other motions (--validate).",
         "The identified model may predict other motions poorly.",
         "motions.md",
     ),
     "spread-small": Text(
         "Prediction of other motions",
-        "If the fit is repeated six times, each time without another sixth of the recordings, the torques predicted for typical motions change by"
+        "If the fit is repeated six times, each time leaving out a different sixth of the recordings, the torques predicted for typical motions change by"
         " {spread:.2g} times the RMS residual ({relative:.2g%} of the efforts).",
     ),
     "unseen-missing": Text(
@@ -700,25 +702,25 @@ TEXTS: Mapping[str, Text] = {
         "The wrench does not determine the mass: several masses explain it about equally well: {masses} kg (0: no load).",
         "At least one of these actions is needed: (1) declare the sensor axes with --wrench-axes, --wrench-sign and"
         " --rotation; (2) tare before you grasp the object; (3) tilt the sensor through more postures.",
-        "The compared hypotheses are: wrong sign, axes or rotation of the sensor; inverted orientations; a sensor that was zeroed while it carried a part of"
-        " the load; and a load that the controller compensates. They are compared by their marginal likelihood. The mass is ambiguous if a hypothesis with"
-        " another mass is less than 20 times less likely than the best one. The standard deviation includes the spread of the mass between these hypotheses.",
+        "The compared hypotheses are: wrong sign, axes or rotation of the sensor; orientations of the base in the sensor frame instead of the sensor in the base frame; a sensor that was zeroed while it carried a part of"
+        " the load; and a load that the controller compensates. They are compared by their marginal likelihood. The mass is ambiguous if the probability of the"
+        " hypotheses whose mass differs by more than 30 % exceeds 1/21 (odds of 20 to 1). The standard deviation includes the spread of the mass between these hypotheses.",
         "payload_identification.md",
     ),
     "wrench-misdescribed": Text(
         "Wrong description of sensor or robot",
         "The wrench contradicts the description of the sensor or of the robot. {errors}",
         "Correct the description. Check the sensor frame. Check that no other force acts on the load.",
-        "The wrench is explained best by one or more of these errors: a rotated sensor, inverted orientations, a wrong direction of gravity. If there is only"
-        " one error, and it is not a direction of gravity that was estimated from a motion, the verdict is warn. In all other cases, forces on the load can have"
-        " the same effect as these errors; the verdict is then fail if the correction of the errors changes the mass by more than 30 %.",
+        "The wrench is explained best by one or more of these errors: a rotated sensor, orientations of the base in the sensor frame instead of the"
+        " sensor in the base frame, a wrong direction of gravity. A single error leads to the verdict warn. Several errors, or a direction of gravity that was"
+        " estimated from a motion, can be confused with other forces on the load: the verdict is then fail if the correction changes the mass by more than 30 %.",
         "payload_identification.md",
     ),
     "quaternion-order": Text(
         "Order of the quaternions",
-        "The wrench contradicts the description of the sensor less if the quaternions are in the order {order}.",
+        "The wrench agrees better with the description of the sensor if the quaternions are read in the order {order}.",
         "Specify the order of the columns: --rotation {order}.",
-        "Quaternions in a wrong order are orientations of a robot that inverts and rotates all others. The mass may be right, but not the centre of mass.",
+        "If quaternions are read in the wrong order, all orientations are inverted and rotated. The estimated mass may then be correct, but the centre of mass is wrong.",
         "payload_identification.md",
     ),
     "no-body": Text(
@@ -756,7 +758,7 @@ TEXTS: Mapping[str, Text] = {
         "Remark on the sensor",
         "{text}",
         "",
-        "The tare found an unusual property of the sensor.",
+        "While the arm was at rest during the tare, the readings of the sensor were unusual.",
         "payload_identification.md",
     ),
     "shape-differs": Text(
@@ -776,10 +778,10 @@ TEXTS: Mapping[str, Text] = {
     ),
     "wrench-misfit": Text(
         "Unexplained wrench",
-        "The residual of the wrench is {factor:.1f} times as large as the errors of the sensor explain. The stated"
+        "The residual of the wrench is {factor:.1f} times the residual that sensor errors can explain. The stated"
         " standard deviations were multiplied by this factor.",
         "Check the shape and its pose, the direction of gravity, and the mounting and frame of the sensor. Check for"
-        " contact, for a hum with a frequency near a multiple of the sampling rate, and for a load that moves in the gripper.",
+        " contact, for electrical interference or vibration with a frequency near a multiple of the sampling rate, and for a load that moves in the gripper.",
         "The model of a rigid body leaves a larger residual than the noise of the sensor explains.",
         "payload_identification.md",
     ),
@@ -787,7 +789,7 @@ TEXTS: Mapping[str, Text] = {
         "Unexplained wrench",
         "The residual of the wrench is {force:.2g} N and {torque:.2g} N m, and it is correlated in time. The stated"
         " standard deviations allow for this correlation.",
-        "If you need a higher accuracy, check for elasticity, for a hum with a frequency near a multiple of the sampling rate, for cables"
+        "If you need a higher accuracy, check for elasticity, for electrical interference or vibration with a frequency near a multiple of the sampling rate, for cables"
         " that pull, for contact, and for a load that moves in the gripper.",
         "The residual of the wrench is larger than the sensor noise, and it is correlated in time.",
         "payload_identification.md",
@@ -899,7 +901,7 @@ TEXTS: Mapping[str, Text] = {
         "Degrees instead of radians",
         "The angle of {joint} reaches {value:.1f} rad from its zero; a joint with mechanical stops does not turn that far.",
         "If the angles are in degrees, add the option `--degrees` or, with a column map, write `unit: deg` in it.",
-        "A joint with mechanical stops does not turn by two turns from its zero.",
+        "A joint with mechanical stops cannot turn two full turns away from its zero.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-dead": Text(
@@ -948,7 +950,7 @@ TEXTS: Mapping[str, Text] = {
         "Sign of a servo's angles",
         "The signs of both command and position of {joint} are reversed. The deflections under gravity show this (odds {value:.3g} : 1).",
         "Negate both command and position of this joint, or its axis in the URDF.",
-        "If both signs are reversed, only the deflections under gravity reveal the error, because the rest of the simulated motion is the same.",
+        "If both signs are reversed, only the deflections under gravity reveal the error: the simulated motion is otherwise the same.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-offset": Text(
@@ -962,15 +964,15 @@ TEXTS: Mapping[str, Text] = {
         "Exchanged columns",
         "The columns of {joint} and {other} are interchanged, in both commands and positions. The deflections under gravity show this (odds {value:.3g} : 1).",
         "List the joint names in the order of the columns (`--joints`).",
-        "If commands and positions have the same wrong order of joints, only the deflections under gravity reveal it, because the"
-        " rest of the simulated motion is the same.",
+        "If commands and positions have the same wrong order of joints, only the deflections under gravity reveal it: the"
+        " simulated motion is otherwise the same.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-mount": Text(
         "Mounting of a robot with servos",
-        "Compared with its mounting in the URDF, the base of the robot is {other}. The deflections under gravity show this (odds {value:.3g} : 1).",
+        "The base of the robot is {other} relative to its mounting in the URDF. The deflections under gravity show this (odds {value:.3g} : 1).",
         "Check that the URDF describes this robot. Check that the base is mounted as in the URDF.",
-        "Only the deflections under gravity reveal the mounting, because the rest of the simulated motion is the same.",
+        "Only the deflections under gravity reveal the mounting: the simulated motion is otherwise the same.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-masses": Text(
@@ -994,8 +996,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-untold": Text(
         "Unchecked conventions",
-        "The gravity torque on {joint} is too small to check these conventions: {other}.",
-        "Compare a posture of the robot with the URDF by eye.",
+        "The gravity torque on {joint} is too small to check the following: {other}.",
+        "Move the robot to a known posture, and check that the URDF shows the same posture at the recorded angles.",
         "Without a torque sensor, only gravity reveals a wrong direction, zero or order of joints. A joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",
     ),

@@ -561,7 +561,7 @@ class RobotModel:
         if a.parentJoint != b.parentJoint:
             raise ModelError(
                 f"'{frame_a}' and '{frame_b}' are not fixed to each other.",
-                remedy="Both must be fixed to the last link: the flange and the sensor on it.",
+                remedy="Name two frames that are fixed to the last link: the flange, and the sensor on it.",
             )
         return np.asarray(a.placement.actInv(b.placement).homogeneous)
 

@@ -140,7 +140,7 @@ class Rotor:
                 raise ModelError(
                     f"Joint '{rotor.joint}' has {joint.nv} degrees of freedom"
                     f" and {1 + (j in found)} rotor(s).",
-                    remedy="One rotor per joint, and only on joints with one degree of freedom.",
+                    remedy="Give at most one rotor per joint, and only for joints with one degree of freedom.",
                     joint=rotor.joint,
                 )
             if rotor.axis is None:

@@ -278,7 +278,7 @@ def _require_tree(root: ET.Element) -> None:
             )
             raise ModelError(
                 f"Link '{child}' {why}.",
-                remedy="A URDF is a tree: close loops with a loops file (docs/closed_chains.md).",
+                remedy="Make the URDF a tree, and close its loops with a loops file (docs/closed_chains.md).",
                 link=child,
             )
         carrier[child] = (str(joint.get("name")), parent)
@@ -286,7 +286,7 @@ def _require_tree(root: ET.Element) -> None:
     if len(roots) != 1:
         raise ModelError(
             f"The URDF has {len(roots)} links without a parent: {', '.join(roots[:5]) or 'none'}.",
-            remedy="One link, the base, carries all others; every other link is a joint's child.",
+            remedy="Make every link except one, the base, the child of a joint.",
         )
     children: dict[str, list[str]] = {link: [] for link in known}
     for child, (_, parent) in carrier.items():
@@ -299,7 +299,7 @@ def _require_tree(root: ET.Element) -> None:
         raise ModelError(
             f"{len(known) - reached} links form a circle, or are connected by more than"
             f" {_LONGEST_CHAIN} joints.",
-            remedy="Every chain of joints must lead to the base.",
+            remedy="Correct the joints, so that each of these links is connected to the base by a chain of joints.",
         )
 
 

@@ -210,11 +210,13 @@ class ServoColumns:
             SignalError: A column is missing.
         """
         if self.time is None and not self.rate_hz:
-            raise _TABLE.refusal(path, f"no column is the time: {', '.join(table)}", _INIT)
+            raise _TABLE.refusal(
+                path, f"no column of time was recognised: {', '.join(table)}", _INIT
+            )
         if not self.joints:
             raise _TABLE.refusal(
                 path,
-                f"no column is known as a joint's command and position: {', '.join(table)}",
+                f"no columns were recognised as command and position of a joint: {', '.join(table)}",
                 f"Name the columns target_JOINT (commands) and q_JOINT (positions), or: {_INIT}",
             )
         chosen = [_column(table, column, path) for column in (*self.position, *self.target)]
@@ -229,7 +231,7 @@ class ServoColumns:
             t, notes = Times(_column(table, self.time, path), self.time_unit).seconds
         if self.alone:
             alone = ", ".join(f"target_{joint}" for joint in self.alone)
-            notes = (*notes, f"Left out, for want of a position: {alone}.")
+            notes = (*notes, f"Omitted, because their positions are missing: {alone}.")
         named = not all(re.fullmatch(r"\d*", joint) for joint in self.joints)
         return ServoRecording(path.stem, self.joints if named else (), t, q, t, target, notes)
 

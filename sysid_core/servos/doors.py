@@ -145,7 +145,7 @@ def _read(
     if path.is_file():
         reader = _FILES.get(path.suffix.lower())
         if reader is None:
-            raise KIND.refusal(path, f"files of the kind '{path.suffix}' aren't known")
+            raise KIND.refusal(path, f"files of the type '{path.suffix}' are not supported")
         if columns is not None and reader is _table:
             return list(_table(path, wanted, columns))
         return list(reader(path, wanted))

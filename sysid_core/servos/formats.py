@@ -59,7 +59,9 @@ def read_lerobot(
         features = info.get("features", {})
         commanded, seen = (_names(features.get(key, {}).get("names")) for key in _COLUMNS[:2])
     except AttributeError as err:
-        raise KIND.refusal(path, "meta/info.json has its features in another form") from err
+        raise KIND.refusal(
+            path, "the features in meta/info.json are in another form than expected"
+        ) from err
     files = sorted((path / "data").rglob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise KIND.refusal(path, "there is no Parquet file in its folder data")
@@ -75,14 +77,16 @@ def read_lerobot(
                 commanded, seen, table["action"][rows], table["observation.state"][rows]
             )
             if len(widths := {q.shape[1], target.shape[1], len(joints) or q.shape[1]}) > 1:
-                raise KIND.refusal(file, f"its joints, positions and commands are {widths} columns")
+                raise KIND.refusal(
+                    file,
+                    f"joints, positions and commands have different numbers of columns: {sorted(widths)}",
+                )
             notes: tuple[str, ...] = ()
             full: tuple[tuple[float, float] | None, ...] = ()
             if not percent and max(np.abs(q).max(), np.abs(target).max()) > TURN:
                 notes = (
-                    "The dataset's angles are beyond a turn: they were taken as degrees; if they"
-                    " are"
-                    " LeRobot's -100 to 100, give --percent.",
+                    "The angles of the dataset exceed one turn in rad, and were taken as degrees. If they"
+                    " are in LeRobot's range of -100 to 100, give --percent.",
                 )
                 full = tuple(GRIPPER if is_gripper(joint) else None for joint in joints)
                 arm = [i for i, _ in enumerate(joints) if not full[i]] if joints else slice(None)
@@ -140,7 +144,9 @@ def _table(file: Path) -> dict[str, Any]:
             name: np.array(table[name].to_pylist(), dtype=float) for name in table.column_names
         }
     except (pa.ArrowException, OSError, ValueError, TypeError) as err:
-        raise KIND.refusal(file, f"it is damaged or no Parquet file of numbers ({err})") from err
+        raise KIND.refusal(
+            file, f"it is damaged, or not a Parquet file of numbers ({err})"
+        ) from err
     out.setdefault("episode_index", np.zeros(len(out["timestamp"])))
     return out | {name: np.atleast_2d(out[name].T).T for name in _COLUMNS[:2]}
 
@@ -191,7 +197,7 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
     joints = [name for name in names if name in order]
     if not joints or len(order) > len(names):
         raise SignalError(
-            f"'{path}': {commanded} commands {list(order)}, {measured} has {list(names)}.",
+            f"In '{path}', {commanded} commands the joints {list(order)}, but {measured} has the joints {list(names)}.",
             remedy="Record the positions of the joints that are commanded.",
         )
     start = min(rows[0][0], commands[0][0])

@@ -115,7 +115,7 @@ def identify_servos(
     results, level, ends = bench.identified(progress)
     findings += [f for result in results for f in _findings(result, stopped)]
     if all(finding.reason.of_gravity for finding in findings if finding.reason.fails):
-        progress("asking gravity for directions, zeros and order")
+        progress("testing directions, zeros and order of the joints against gravity")
         witnesses = [result.witness for result in results]
         named = all(recording.joints for recording in recordings)
         findings += examine_conventions(tree, matched, witnesses, named)
@@ -129,7 +129,7 @@ def identify_servos(
     ]
     notes = [note for r in matched for note in r.notes]
     notes += [
-        f"{joint}: simulated with a mechanical stop at {end:.3f} rad, where it stood away from its commands."
+        f"{joint}: simulated with a mechanical stop at {end:.3f} rad, where the joint rested although its commands were beyond."
         for joint, stop in zip(joints, ends, strict=True)
         for end in stop
         if joint not in bench.told and np.isfinite(end)
@@ -247,14 +247,14 @@ class _Bench:
         parameters = np.array([result.servo.vector for result in results])
         dead = any(why is not ServoReason.UNMOVED for why in self.stopped.values())
         if self.ground is None and not dead:
-            progress("looking for a table")
+            progress("searching for contact with a level surface")
             found = find_ground(
                 self.tree, self.surface, parameters, self.motions, time_blocks(self.motions),
                 TRIAL_STEP, np.array(ends),
             )  # fmt: skip
             if found is not None and (level is None or found.height != level.height):
                 return found, ends
-        progress("looking for mechanical stops")
+        progress("searching for mechanical stops")
         motions = joint_motions(self.motions, self.tree, level)
         robot = self.tree.robot
         limits = dict(zip(robot.joint_names, zip(*robot.position_limits, strict=True), strict=True))

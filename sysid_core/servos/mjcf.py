@@ -63,8 +63,8 @@ class ServoMjcf:
     def sentences(self) -> tuple[str, ...]:
         """Sentences on omissions and assumptions of the file."""
         said = []
-        what = [("Left out", t, self.lost) for t in LOST]
-        what += [("Held by a constant friction", t, self.constant) for t in CONSTANT]
+        what = [("Omitted", t, self.lost) for t in LOST]
+        what += [("Replaced by a constant friction", t, self.constant) for t in CONSTANT]
         for how, term, joints in what:
             values = {j: terms[term] for j, terms in joints.items() if term in terms}
             if values:
@@ -74,7 +74,7 @@ class ServoMjcf:
         for what_is, values in (
             ("Assumed stiffness [N m/rad] (median of the other joints, because gravity does not"
              " determine it)", self.assumed),
-            ("Raised armature [kg m²], without which MuJoCo's joints do not stick", self.raised),
+            ("Armature [kg m²], increased because otherwise MuJoCo's joints do not stick", self.raised),
         ):  # fmt: skip
             if values:
                 said.append(f"{what_is}: {', '.join(f'{j} {x:.3g}' for j, x in values.items())}.")

@@ -62,20 +62,20 @@ class ServoRecording:
             t, x = t[later], x[later]
             if lost := len(sound) - len(t):
                 said = (
-                    f"{lost} of {len(sound)} samples of {values} were left out: not a number, or a"
-                    " time that does not increase."
+                    f"{lost} of {len(sound)} samples of {values} were omitted, because they are not numbers or"
+                    " their times do not increase."
                 )
                 object.__setattr__(self, "notes", (*self.notes, said))
             if values == "q" and (misread := _misread(t, x)).any():
                 t, x = t[~misread], x[~misread]
-                said = f"{int(misread.sum())} single readings were left out: no joint jumps there and back."
+                said = f"{int(misread.sum())} single positions were omitted: a joint cannot jump away and back between samples."
                 object.__setattr__(self, "notes", (*self.notes, said))
             if len(t) < _FEWEST:
                 raise SignalError(
                     " ".join(
-                        [f"'{self.name}' has {len(t)} sound samples of {values}.", *self.notes]
+                        [f"'{self.name}' has {len(t)} valid samples of {values}.", *self.notes]
                     ),
-                    remedy=f"At least {_FEWEST} samples are needed.",
+                    remedy=f"Record at least {_FEWEST} samples.",
                 )
             t.setflags(write=False)
             x.setflags(write=False)
@@ -122,17 +122,16 @@ class ServoRecording:
             low, high = (float(limits[at]) for limits in robot.position_limits)
             if not np.isfinite(high - low):
                 raise SignalError(
-                    f"'{self.name}': the positions of {self.joints[j]} are shares of its range, and the URDF"
-                    " has no limits of this joint.",
+                    f"'{self.name}': the positions of {self.joints[j]} are given as shares of its range, but the URDF"
+                    " has no limits for this joint.",
                     remedy="Write the joint's <limit lower upper> into the URDF, or give LeRobot's calibration"
                     " file with --calibration.",
                 )
             for x in (q, target):
                 x[:, j] = low + (x[:, j] - ends[0]) * (high - low) / (ends[1] - ends[0])
             notes.append(
-                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to"
-                f" {high:.2f}, the"
-                " URDF's limits."
+                f"{self.joints[j]}: the range {ends[0]:g} to {ends[1]:g} was assumed to be that of the URDF's"
+                f" limits, {low:.2f} to {high:.2f}."
             )
         return replace(self, q=q, target=target, notes=tuple(notes), full=())
 
@@ -196,7 +195,7 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
         matched = recording.of_joints(range(n), names)
         if not plain:
             return matched
-        pairs = ", ".join(f"{a} is {b}" for a, b in zip(recording.joints, names, strict=True))
+        pairs = ", ".join(f"{a} to {b}" for a, b in zip(recording.joints, names, strict=True))
         return replace(
             matched,
             notes=(
@@ -208,7 +207,7 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
         kept = [i for i, j in enumerate(plain) if j in known]
         kept.sort(key=lambda i: names.index(known[plain[i]]))
         others = ", ".join(j for j in recording.joints if _plain(j) not in known)
-        said = f"Columns that are no joint of the robot were left out: {others}."
+        said = f"Columns that belong to no joint of the robot were omitted: {others}."
         matched = recording.of_joints(kept, tuple(known[plain[i]] for i in kept))
         return replace(matched, notes=(*recording.notes, said))
     raise SignalError(

@@ -24,8 +24,8 @@ KIND = FileKind(
     "Identify it again: sysid servos identify FILE… --robot URDF --out DIR.",
     ModelError,
 )
-_HEAD = """# Position servos as identified. Angles are torques over the servo's stiffness K; a term that isn't
-# there is zero. Units: {units}.
+_HEAD = """# Position servos as identified. Torques are stated as angles: torque divided by the servo's stiffness K.
+# Terms that are not listed are zero. Units: {units}.
 """
 
 

@@ -264,7 +264,7 @@ def _column_range(text: str, n: int) -> tuple[int, ...]:
         ) from err
     if last - first + 1 != n:
         raise SignalError(
-            f"Columns {text} are {last - first + 1}, the robot has {n} joints.",
-            remedy="Columns are counted from 0; both ends belong to the range.",
+            f"The range {text} contains {last - first + 1} columns, but the robot has {n} joints.",
+            remedy="Count the columns from 0, and include both ends in the range.",
         )
     return tuple(range(first, last + 1))

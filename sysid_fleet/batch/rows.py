@@ -80,7 +80,7 @@ def _require_fields(pa: Any, file: Path) -> None:
 
 def _unreadable(place: Path, why: object) -> BatchError:
     return BatchError(
-        f"Rows in '{place}' can't be read: {why}",
+        f"The results in '{place}' can't be read: {why}",
         remedy="Move the file away, and run again with --resume: its contents are computed again.",
     )
 

@@ -72,7 +72,7 @@ def _walk(place: str) -> Iterator[tuple[str, dict[str, Any]]]:
             found = {path: storage.info(path)} if storage.exists(path) else {}
     except (OSError, ImportError, ValueError) as err:
         raise BatchError(
-            f"'{place}' can't be listed: {err}.", remedy="Check the address and your rights."
+            f"'{place}' can't be listed: {err}.", remedy="Check the address and your permissions."
         ) from err
     for one in sorted(found):
         yield (one if local else storage.unstrip_protocol(one)), found[one]
@@ -118,6 +118,7 @@ def local_copy(address: str) -> Iterator[Path]:
             storage.get(path, str(here), recursive=storage.isdir(path))
         except OSError as err:
             raise BatchError(
-                f"'{address}' can't be copied: {err}.", remedy="Check the address and your rights."
+                f"'{address}' can't be copied: {err}.",
+                remedy="Check the address and your permissions.",
             ) from err
         yield here

@@ -140,7 +140,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nodes", nargs="+")
     parser.add_argument(
-        "--seconds", type=float, default=3.0, help="so long; let the robot work meanwhile"
+        "--seconds",
+        type=float,
+        default=3.0,
+        help="duration of the observation [s], during which the robot should work as usual",
     )
     asked = parser.parse_args(arguments)
     seen: dict[str, Rights] = {name: {} for name in asked.nodes}

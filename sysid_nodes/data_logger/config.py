@@ -34,7 +34,7 @@ class DataLoggerConfig(CommonConfig):
     )
     targets: str = parameter(
         "",
-        "Position targets to be recorded, 'TOPIC TYPE': an array has the robot's joints in its order;"
-        " empty: none.",
+        "Position targets to be recorded, as 'TOPIC TYPE'; an array must contain the joints in the order"
+        " of the robot; empty: none.",
     )
     tare_s: float = parameter(1.0, "Duration of ~/tare [s].", minimum=0.1, maximum=60.0)

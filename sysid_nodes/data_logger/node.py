@@ -136,7 +136,7 @@ def _topic_and_type(text: str) -> tuple[str, str]:
     topic, kind, *more = [*text.split(), "", ""]
     if any(more) or bool(topic) != bool(kind):
         raise ParameterError(
-            f"The targets '{text}' have another form.",
+            f"The value '{text}' of the parameter targets is invalid.",
             remedy="Write 'TOPIC TYPE', such as 'position_commands std_msgs/msg/Float64MultiArray'.",
         )
     if kind:

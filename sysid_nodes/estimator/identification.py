@@ -188,7 +188,10 @@ class IdentificationJob:
         if event:
             return f"{event['error']} {event['remedy']}".strip()
         words = self._log.read_text(errors="replace").strip().splitlines()
-        return " ".join(words[-6:]) or f"The worker ended with {self._process.returncode}."
+        return (
+            " ".join(words[-6:])
+            or f"The worker process ended with status {self._process.returncode}."
+        )
 
 
 _LONGEST_S = 3600.0

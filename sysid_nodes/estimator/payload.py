@@ -274,8 +274,8 @@ class PayloadComponent:
             if state is not self._state:
                 self._state = state
                 self.node.get_logger().info(
-                    f"{state.value}, by {session.motion_s:.2f} s of motion that ended"
-                    f" {behind_s:.2f} s ago."
+                    f"{state.value}, from {session.motion_s:.2f} s of motion; the newest sample is"
+                    f" {behind_s:.2f} s old."
                 )
             self.node.diagnose(
                 Level.OK,

@@ -14,9 +14,10 @@ class ExplorerConfig(CommonConfig):
     """Parameters of `explorer`."""
 
     limits_file: str = parameter(
-        "", "Limits file of `sysid limits init`, the executor's; empty: those of the URDF."
+        "",
+        "Limits file of `sysid limits init`, the same as that of the executor; empty: limits of the URDF.",
     )
-    tcp_frame: str = parameter("", "Tool frame where there is no limits file; empty: the last.")
+    tcp_frame: str = parameter("", "Tool frame, if there is no limits file; empty: the last link.")
     directory: str = parameter("explorations", "Folder below which the pieces are written.")
     period_s: float = parameter(10.0, "Longest duration of a piece [s].", minimum=2.0, maximum=60.0)
     arm_timeout_s: float = arm_timeout()

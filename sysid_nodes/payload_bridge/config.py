@@ -93,7 +93,7 @@ class PayloadBridgeConfig(CommonConfig):
             if len(getattr(self, name)) not in (0, 10):
                 raise ParameterError(
                     f"Parameter '{name}' has {len(getattr(self, name))} numbers, expected ten.",
-                    remedy="m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the flange's origin.",
+                    remedy="Give m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the flange's origin.",
                 )
         before = ControllerPayload.from_pi(self.initial_payload) if self.initial_payload else None
         limits = PayloadLimits(self.max_mass, self.max_com, self.max_radius)

@@ -84,7 +84,7 @@ class VendorService:
         request = self.request(payload)
         if not await self._until(self.client.service_is_ready):
             raise NotTakenError(
-                f"The driver's service '{self.client.srv_name}' is not there.",
+                f"The driver's service '{self.client.srv_name}' is not available.",
                 untouched=True,
                 remedy="Start the driver, and check `service` in the parameter file.",
             )

@@ -94,9 +94,11 @@ def replay(
                 say(f"{topic} is omitted, because its type is not installed.")
             _wait_for_listeners(node, wait_s, listeners, stopped)
             if node.unheard() and not stopped():
-                say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")
+                say(f"No node has subscribed to {node.unheard()} after {wait_s:g} s.")
             if node.deaf(listeners) and not stopped():
-                say(f"Not listening after {wait_s:g} s: {', '.join(node.deaf(listeners))}.")
+                say(
+                    f"Nodes without subscriptions after {wait_s:g} s: {', '.join(node.deaf(listeners))}."
+                )
             heard = node.matched()
             while not stopped():
                 pace = _Pace(node, rate, start_s, key, stopped)

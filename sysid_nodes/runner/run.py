@@ -103,7 +103,7 @@ async def run_experiment(
     """
     if not 0.0 <= slow < 1.0:
         raise SysIdError(
-            f"A first pass at {slow:g} of the speed is not slow.",
+            f"A first pass at {slow:g} times the planned speed is not slow.",
             remedy="Give a value below 1, such as 0.3, or 0 for no first pass.",
         )
     await graph.check()

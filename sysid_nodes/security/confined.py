@@ -89,8 +89,8 @@ def existing_inside(folders: str | Path | Collection[str], name: str, what: str)
     """
     if not folders:
         raise PathError(
-            f"{what} '{name[:200]}' is not permitted, because no folder is.",
-            remedy="Set the node's folders.",
+            f"{what} '{name[:200]}' is not permitted, because no folder is permitted.",
+            remedy="Set the parameter of the node that permits folders.",
         )
     several = [folders] if isinstance(folders, str | Path) else list(folders)
     folder = next((one for one in several if _may_lie_below(one, name)), several[0])

@@ -205,7 +205,7 @@ class TrajectoryExecutorConfig(CommonConfig):
         """
         if self.no_dead_man and not self.without_dead_man:
             raise SysIdError(
-                f"command_mode {self.command_mode.value} has no dead-man: {self.no_dead_man}.",
+                f"command_mode {self.command_mode.value} has no dead-man function: {self.no_dead_man}.",
                 remedy="Use command_mode follow_joint_trajectory; or set speed_scaling_topic ('none'"
                 " for a robot without a slider) in joint_trajectory; or without_dead_man: true where nobody can be injured, as in simulation."
                 "",

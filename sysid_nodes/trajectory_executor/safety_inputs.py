@@ -50,7 +50,7 @@ class SafetyInput:
         words = text.split()
         within = len(words) == 7 and words[5] == "within"
         if not (len(words) == 5 or within) or words[3] != "in" or words[1].count("/") != 2:
-            raise ParameterError(f"The safety input '{text}' has another form.", remedy=FORMAT)
+            raise ParameterError(f"The safety input '{text}' is malformed.", remedy=FORMAT)
         allowed = tuple(_VALUES.parse_yaml(f"[{words[4]}]", text))
         age = float("inf")
         if within:

@@ -98,7 +98,7 @@ def test_recover_makes_a_whole_bag_and_says_what_was_wrong(damaged: Path, tmp_pa
 
 def test_check_tells_rate_gaps_and_noise(bag: Path, tmp_path: Path) -> None:
     status, text = sysid("check", bag)
-    assert status == 0 and "Fit for: arm" in text and "link_torque" in text
+    assert status == 0 and "Suitable for: arm" in text and "link_torque" in text
     sysid("check", bag, "--json", tmp_path / "facts.json")
     facts = json.loads((tmp_path / "facts.json").read_text())
     joints = facts["streams"]["joint states"]

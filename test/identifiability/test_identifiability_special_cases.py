@@ -186,7 +186,7 @@ def test_decision_near_the_edge_is_reported_with_its_direction():
         model.addJoint(i, pin.JointModelRZ(), pin.SE3(tilt, np.array([0.4, 0, 0])), f"joint{i}")
     answer = structural_identifiability(RobotModel("almost planar", model))
 
-    assert any("near the edge" in w and "Ixz" in w for w in answer.warnings)
+    assert any("near the threshold" in w and "Ixz" in w for w in answer.warnings)
     # One parameter of the first link and three of each other: as of exactly parallel axes.
     coarse = structural_identifiability(RobotModel("almost planar", model), tolerance=1e-6)
     assert coarse.n_base == 1 + 3 * 3

@@ -53,7 +53,7 @@ def test_a_mode_without_a_dead_man_says_so(settings: dict[str, str], words: str)
     limits = motion_limits(c, UR5)
     assert any(words in line for line in limits_in_force(c, limits))
     if words:
-        with pytest.raises(SysIdError, match="no dead-man") as err:
+        with pytest.raises(SysIdError, match="no dead-man function") as err:
             c.require_dead_man()
         assert "without_dead_man" in err.value.remedy
     else:

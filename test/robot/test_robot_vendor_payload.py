@@ -208,7 +208,7 @@ def test_payload_keeps_its_parameters() -> None:
     [
         (ControllerPayload(9.0, PAYLOAD.com, INERTIA), "mass 9.000"),
         (ControllerPayload(-0.1, PAYLOAD.com, INERTIA), "mass -0.100"),
-        (ControllerPayload(1.0, np.array([0.0, 0.0, 0.9]), INERTIA), "off the flange"),
+        (ControllerPayload(1.0, np.array([0.0, 0.0, 0.9]), INERTIA), "from the flange"),
         (ControllerPayload(1.0, PAYLOAD.com, np.eye(3)), "radius of gyration"),
         (ControllerPayload(1.0, PAYLOAD.com, np.diag([0.1, 0.01, 0.01])), "consistent"),
     ],

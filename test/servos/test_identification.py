@@ -395,5 +395,5 @@ def test_conventions_that_gravity_does_not_check_are_shown_once_for_all_joints()
     shown = joined([dead, told[0], pan, told[1]])
     assert [f.joint for f in shown] == ["roll", "lift, elbow", "pan"]
     assert shown[1].sentence.startswith(
-        "The gravity torque on lift, elbow is too small to check these conventions: zero."
+        "The gravity torque on lift, elbow is too small to check the following: zero."
     )

@@ -90,7 +90,7 @@ def test_a_light_damped_joint_that_moves_drags_no_sticking_one_in_mujoco(tmp_pat
     (theirs,) = ServoMjcf.replay(path, model, [Replay(recording, ours)])
     assert np.ptp(ours[:, 0]) == 0.0 and np.ptp(ours[:, 1]) > 0.5
     assert np.ptp(theirs.q[:, 0]) < 1e-3
-    assert any("Raised armature" in said for said in ServoMjcf.of(model).sentences)
+    assert any("Armature" in said for said in ServoMjcf.of(model).sentences)
 
 
 def written_arm(folder: Path) -> Path:

@@ -231,7 +231,7 @@ class Identification:
         if missing or unknown:
             raise _FILE.refusal(
                 path,
-                f"`parameters` lacks {missing} and has {unknown}, which '{model.name}' has not"
+                f"`parameters` lacks {missing} and contains {unknown}, which are no parameters of '{model.name}'"
                 if unknown
                 else f"`parameters` lacks {missing}",
             )

@@ -181,8 +181,8 @@ class Processing:
             yield (earlier(motion, self.delay) if self.delay else motion), rate
         if not found:
             raise SignalError(
-                f"'{recording.source}' has no span of {_FEWEST} samples at its rate or {self.rate_hz:g} Hz without a gap of"
-                f" {self.max_gap_s} s.",
+                f"'{recording.source}' has no section of {_FEWEST} samples (at its own rate or at {self.rate_hz:g} Hz) without a gap"
+                f" of more than {self.max_gap_s} s.",
                 remedy="Allow larger gaps, or record again.",
             )
 

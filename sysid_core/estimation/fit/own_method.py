@@ -67,7 +67,7 @@ class OwnMethod:
     def __init__(self, function: Callable[[Regression], ArrayLike]) -> None:
         if not callable(function):
             raise EstimationError(
-                f"'{type(function).__name__}' is no method of estimation.",
+                f"'{type(function).__name__}' is not a method of estimation.",
                 remedy="Give a function of a `Regression`, or an object with `name`, `fixed` and `fit`.",
             )
         self.function = function

@@ -204,7 +204,7 @@ def _with_absolute_gains(estimate: Estimate, gains: Array) -> Estimate:
         relative = estimate.standard_deviations[i]
         if relative > 0.1:
             notes.append(
-                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only,"
+                f"The drive gain {estimate.names[i]} is known only to within {100 * relative:.0f} %,"
                 " because the weight of the load has little effect on that joint."
             )
     return replace(

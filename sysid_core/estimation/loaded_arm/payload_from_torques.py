@@ -300,7 +300,9 @@ class PayloadFromTorques:
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
         pi, notes = self._load.consistent(fit.x[-10:], covariance, information, mean, prior)
         if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
-            notes.append("The mass is less than three standard deviations: there may be no load.")
+            notes.append(
+                "The mass is less than three times its standard deviation: there may be no load."
+            )
         structural_rank, structural = structural_verdicts(self.model, self.frame)
         verdicts = tuple(
             found if can is ParameterVerdict.IDENTIFIABLE else can

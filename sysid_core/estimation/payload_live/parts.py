@@ -169,11 +169,13 @@ class KnownLoads:
         content = _FILE.read_schema(path, _Parts)
         for name, part in content.parts.items():
             if name in (EMPTY, UNKNOWN, MOVED):
-                raise _FILE.refusal(path, f"'{name}' is always among the loads")
+                raise _FILE.refusal(
+                    path, f"the name '{name}' is reserved: this outcome is always considered"
+                )
             if part.of is not None:
                 if missing := [one for one in part.of if one not in found]:
                     raise _FILE.refusal(
-                        path, f"'{name}' is of {missing}, which are not defined before it"
+                        path, f"'{name}' consists of {missing}, which must be defined above it"
                     )
                 parts = [found[one] for one in part.of]
                 load = KnownLoad(
@@ -192,7 +194,7 @@ class KnownLoads:
                 raise _FILE.refusal(path, f"'{name}' lacks one of mass, mass_sd, com and size")
             found[name] = load
         if others := [one for one in content.prior if one not in (*found, EMPTY, UNKNOWN, MOVED)]:
-            raise _FILE.refusal(path, f"the prior is of {others}, which are not among the loads")
+            raise _FILE.refusal(path, f"the prior contains {others}, which are not among the loads")
         return cls(found, content.prior)
 
     def probabilities(self, data: PayloadData, sensor: SensorModel) -> dict[str, float]:

@@ -373,8 +373,8 @@ class PayloadSession:
         newest = self._streams.recent(seconds, self._lag_ns)
         if len(newest) < _FEWEST:
             raise EstimationError(
-                f"{len(newest)} new readings of the wrench in {seconds:.1f} s have joint states around them.",
-                remedy="Check that data_logger is active, that the sensor isn't frozen, and that both have one clock.",
+                f"Only {len(newest)} wrench samples of the last {seconds:.1f} s lie between two joint states.",
+                remedy="Check that data_logger is active, that the sensor isn't frozen, and that wrench and joint states have the same clock.",
             )
         stamps = np.array([stamp for stamp, _, _ in newest], dtype=np.int64)
         data = self._samples((stamps - stamps[0]) * 1e-9, newest)
@@ -424,8 +424,8 @@ class PayloadSession:
         if not self._used:
             raise EstimationError(
                 "No wrench sample was used.",
-                remedy="The recording must hold the marks of a payload motion"
-                f" ({', '.join(MOTION_SEGMENTS)}), and wrench and joint states on one clock.",
+                remedy="Record the marks of a payload motion"
+                f" ({', '.join(MOTION_SEGMENTS)}), and stamp wrench and joint states with one clock.",
             )
         stamps = self._stamps_ns
         data = PayloadData.joined([part for _, part in self._used])

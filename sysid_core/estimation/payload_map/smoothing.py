@@ -54,8 +54,8 @@ def smoothed_payload_data(
     used = ordered.stamps_ns[rows]
     if len(used) < 8 or used[0] > start + margin or used[-1] < end - margin:
         raise EstimationError(
-            f"Joint states cover {len(used)} samples near the {len(stamps)} wrenches, not all of"
-            " their time.",
+            f"The {len(used)} joint states do not cover the whole time of the {len(stamps)} wrench"
+            " samples.",
             remedy="Record joint states and wrench for the whole motion, on one clock.",
         )
     splines = JointSplines.fit((used - start) * 1e-9, ordered.q[rows])

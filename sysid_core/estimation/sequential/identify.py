@@ -417,7 +417,7 @@ class SequentialLeastSquares:
         ]
         if open_names:
             notes.append(
-                f"Not excited, the URDF's value is kept, in {len(open_names)} direction(s):"
+                f"{len(open_names)} direction(s) are not excited, and the URDF's value is kept:"
                 f" {_listed(open_names)}."
             )
         return tuple(notes)

@@ -120,9 +120,9 @@ def doubts_in_words(
         for kind, decision in result.doubts:
             if decision.is_near_the_edge:
                 near.append(
-                    f"A rank decision on '{name}' ({kind} span) is near the edge: kept"
-                    f" {decision.kept:.1e}, dropped {decision.dropped:.1e} of the natural scale,"
-                    f" along {_direction(kind, decision, len(stage.bodies))}."
+                    f"A rank decision on '{name}' ({kind} span) is near the threshold: the smallest"
+                    f" singular value counted as nonzero is {decision.kept:.1e}, the largest counted as zero"
+                    f" {decision.dropped:.1e} of the natural scale, along {_direction(kind, decision, len(stage.bodies))}."
                 )
             elif decision.kept < _ROUNDING and name not in weak:
                 weak.append(name)

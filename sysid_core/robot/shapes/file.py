@@ -83,14 +83,16 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
             numbers = [float(word) for word in words[1:split]]
             centre = [float(word) for word in words[split + 1 :]]
         except ValueError as err:
-            raise ModelError(f"The shape '{text}' has words for numbers.", remedy=_FORMS) from err
+            raise ModelError(
+                f"The shape '{text}' contains words in place of numbers.", remedy=_FORMS
+            ) from err
         if not all(_SHORTEST <= x <= _LONGEST for x in numbers) or not all(
             abs(x) <= _LONGEST for x in centre
         ):
             raise ModelError(
                 f"The shape '{text}' is not plausible for an object held by an arm.",
-                remedy=f"Lengths are in metres, from {_SHORTEST:g} to {_LONGEST:g}: are these"
-                " millimetres?",
+                remedy=f"Give lengths in metres, from {_SHORTEST:g} to {_LONGEST:g}; these may be"
+                " millimetres.",
             )
         if len(numbers) != sizes[words[0]]:
             raise ModelError(
@@ -126,7 +128,7 @@ def _mesh_words(text: str) -> tuple[Path, bool, float]:
             scale = float(number)
         except ValueError as err:
             raise ModelError(
-                f"The shape '{text}' has words for numbers.", remedy=f"Give {_FORMS}."
+                f"The shape '{text}' contains words in place of numbers.", remedy=f"Give {_FORMS}."
             ) from err
     hull = name.startswith("hull ")
     return Path(name.removeprefix("hull ").strip()), hull, scale

@@ -230,7 +230,7 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
     if flat or np.linalg.matrix_rank(cloud - cloud.mean(axis=0), tol=1e-6) < 3:
         raise ModelError(
             f"A point cloud of shape {cloud.shape} has no convex hull.",
-            remedy="Four points or more that aren't in one plane are needed, as (N, 3).",
+            remedy="Give at least four points that do not lie in one plane, shape (N, 3).",
         )
     return trimesh.convex.convex_hull(cloud)
 

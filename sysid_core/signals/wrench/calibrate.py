@@ -346,10 +346,14 @@ def _torques(torque: Array, g: Array, share: Array) -> WanderingFit:
 
 def _confounded(known: bool) -> tuple[str, ...]:
     confounded = (
-        [] if known else ["The mean gain of the axes and the mass: give the mass on the sensor."]
+        []
+        if known
+        else ["The mean force gain and the mass on the sensor: specify the mass (--expected-mass)."]
     )
-    confounded.append("A turned mounting and skew crosstalk of the forces: both count as mounting.")
-    confounded.append("Gains of the torques: they are left as they are.")
+    confounded.append(
+        "A rotated mounting and antisymmetric crosstalk of the forces: both are attributed to the mounting."
+    )
+    confounded.append("The torque gains: they are not changed.")
     return tuple(confounded)
 
 

@@ -128,9 +128,9 @@ def slow_note(postures: Sequence[Array]) -> tuple[str, ...]:
     if not parts or float(np.median(parts)) < SLOW_LIMIT:
         return ()
     return (
-        f"The readings vary by {np.median(parts):.1f} times their noise while the arm is at rest"
-        ": a hum near a multiple of the sampling rate (aliasing), vibration or contact. Sample"
-        " faster, or switch on the sensor's low-pass filter before the samples are thinned out.",
+        f"The readings vary by {np.median(parts):.1f} times their noise while the arm is at rest."
+        " Possible causes are electrical interference or vibration with a frequency near a multiple of the sampling"
+        " rate (aliasing), and contact. Sample at a higher rate, or switch on the low-pass filter of the sensor.",
     )
 
 
@@ -298,10 +298,10 @@ class Hum:
         """Sentence about the disturbance."""
         unit = "N" if self.axis.startswith("f") else "N m"
         return (
-            f"The wrench contains a hum at {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit}"
-            f" in {self.axis}, read at {self.rate_hz:.0f} Hz): at a lower rate it may look like a"
-            " rotating load (aliasing). Switch on the sensor's low-pass filter, or look for mains,"
-            " drives and loose cables."
+            f"The wrench contains a periodic disturbance of {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit}"
+            f" in {self.axis}, sampled at {self.rate_hz:.0f} Hz). At a lower sampling rate, it can be confused with a"
+            " rotating load (aliasing). Switch on the low-pass filter of the sensor, or check for interference from mains and"
+            " drives, and for loose cables."
         )
 
 

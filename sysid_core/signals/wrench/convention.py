@@ -165,10 +165,12 @@ class WrenchConvention:
         found = []
         if self.sign is WrenchSign.LOAD_ON_SENSOR:
             found.append(
-                "The wrench is that of the load on the sensor (f = +m g at rest): it was negated."
+                "The measured wrench acts from the load on the sensor (f = +m g at rest) and was therefore negated."
             )
         if self.axes is WrenchAxes.BASE:
-            found.append("The wrench is given in the base's axes: it was turned into the sensor's.")
+            found.append(
+                "The measured wrench is expressed in the base frame and was therefore rotated into the sensor frame."
+            )
         return tuple(found)
 
     @property
@@ -177,17 +179,19 @@ class WrenchConvention:
         found = []
         if self.is_inverse:
             found.append(
-                "The orientations are those of the base in the sensor's axes: they were inverted."
+                "The orientations are those of the base in the sensor frame and were therefore inverted."
             )
         if self.turn is not None:
             whose = "base" if self.axes is WrenchAxes.BASE else "sensor"
             found.append(
-                f"The {whose}'s axes are turned by {np.rad2deg(_angle(self.turn)):.0f} degrees against"
-                " the robot's description: the wrench was turned back."
+                f"The {whose} frame is rotated by {np.rad2deg(_angle(self.turn)):.0f} degrees relative to"
+                " the robot description: the wrench was rotated back."
             )
         if self.gravity is not None:
             written = ",".join(f"{x:.2f}" for x in self.gravity)
-            found.append(f"Gravity in the base is {written} m/s²: the option --gravity says so.")
+            found.append(
+                f"Gravity in the base frame is {written} m/s²: specify it with --gravity {written}."
+            )
         return tuple(found)
 
     @property

@@ -215,8 +215,8 @@ def require_weight(
     if mass < floor:
         expected = f" of the expected {expected_mass:.3g} kg" if expected_mass else ""
         raise SignalError(
-            f"Only {mass:.3g} ± {sd:.1g} kg{expected} turn with gravity: the wrench looks already"
-            " compensated for its payload.",
+            f"Only {mass:.3g} ± {sd:.1g} kg{expected} follow the direction of gravity: the wrench is probably"
+            " already compensated for the payload.",
             remedy="Set the payload in the robot's controller to zero, or subscribe to the raw"
             " sensor topic. If the sensor carries no load, declare it: `sysid tare --bare` (`allow_bare=True`).",
             mass=mass,

@@ -176,8 +176,8 @@ class StaticPostures:
         if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
             force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
             raise SignalError(
-                f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or"
-                " depending on the posture: this is not a drift.",
+                f"The readings differ from the tare by {force:.2g} N and {torque:.2g} N m, or depend on the"
+                " posture: this is not a drift of the bias.",
                 remedy="Open the gripper; without a load, tare again in three tilted postures.",
             )
         covariance = np.array(kept.covariance)

@@ -169,11 +169,11 @@ def test_prior_probabilities_decide_between_loads_that_look_alike(robot, tmp_pat
     ("text", "why"),
     [
         ("parts: {a: {mass: 1.0}}", "lacks one of"),
-        ("parts: {empty: {mass: 1.0}}", "always among"),
-        ("parts: {a: {of: [b, b]}}", "not defined before"),
+        ("parts: {empty: {mass: 1.0}}", "is reserved"),
+        ("parts: {a: {of: [b, b]}}", "must be defined above"),
         (
             "parts: {a: {mass: 1, mass_sd: 0, com: [0, 0, 0], size: 1}}\nprior: {b: 2}",
-            "prior is of",
+            "prior contains",
         ),
     ],
 )

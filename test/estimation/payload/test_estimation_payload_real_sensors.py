@@ -130,7 +130,7 @@ def test_axia80_is_weighed_from_still_postures_in_axes_of_the_base(
     assert found.mass_sd < 0.07  # 5 % of an unchecked gain, half of its variance shared by the axes
     text = " ".join(weighing.notes)
     assert "load on the sensor" in text
-    assert "base's axes" in text
+    assert "expressed in the base frame" in text
     # The bias is 18 N: subtracted, it neither appears as a residual nor misleads the other methods.
     assert weighing.estimate.residual_rms["force"] < 1.5
     assert "bias-estimated" in {reason.code for reason in weighing.reasons}
