@@ -31,6 +31,7 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     PayloadMAP,
@@ -72,8 +73,6 @@ SECONDS = 1.5
 SENSORS = (("clean", None, CALIBRATED_SENSOR), ("faulty", GOAL_FAULTS, SensorModel()))
 TARED = SensorModel().tared(SensorCalibration("", np.zeros(6), np.zeros(4), np.zeros((10, 10))))
 _SEED = 2026
-_ENTRIES = np.array([1.0, 2.0, 1.0, 2.0, 2.0, 1.0])  # of the matrix, for each of these
-_UPPER = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))  # Ixx, Ixy, Iyy, Ixz, Iyz, Izz
 _GROUPS = slice(0, 1), slice(1, 4), slice(4, 10)  # mass, centre of mass, inertia
 _USEFUL = 0.2  # of `told`
 _NOISE = np.repeat([NOISE_LEVELS["moderate"].force, NOISE_LEVELS["moderate"].torque], 3)
@@ -223,15 +222,11 @@ class Outcome:
 
 def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
     """Compare an estimate with the true parameters."""
-    error, variance = payload_error(estimate, thing.pi)
-    sd, inertia = np.sqrt(variance), mass_com_inertia_from_pi(thing.pi)[2]
-    told = float(np.sqrt(np.square(sd[4:]) @ _ENTRIES) / np.linalg.norm(inertia))
+    payload, inertia = PayloadSummary.of(estimate), mass_com_inertia_from_pi(thing.pi)[2]
+    told = float(np.linalg.norm(payload.inertia_sd) / np.linalg.norm(inertia))
     codes = {reason.code for reason in estimate.warnings}
-    mass, size = float(thing.pi[0]), thing.size
-    scale = np.abs(mass / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
-    percent = 100.0 / np.concatenate([[mass], size, scale[_UPPER]])
     noted = ("shape-differs" in codes, bool(codes - {"shape-differs"}))
-    return Outcome(row, kind, percent * error, percent * sd, told, *noted)
+    return Outcome(row, kind, *payload_error(estimate, thing), told, *noted)
 
 
 def _fits(

@@ -25,6 +25,7 @@ from sysid_core.estimation.payload_map import (
 from sysid_core.robot import Array, mass_com_inertia_from_pi
 from sysid_core.validation import payload_errors
 from sysid_fleet.batch import Engine
+from sysid_studies.bench.measure import score_deviations
 from sysid_studies.payload.objects import StudyObject, modular_objects
 from sysid_studies.payload.scene import (
     GOAL_FAULTS,
@@ -77,6 +78,8 @@ class Result:
         mass, com, inertia: Errors [%]; the inertia is about the centre of mass.
         consistent: True if the result is physically consistent.
         nees: Mean normalised squared error of mass, centre of mass and inertia (10 numbers).
+        inside: Share of these ten errors below two standard deviations.
+        score: Mean interval score of the inertia [%].
 
     If a method gives no result, its errors are infinite.
     """
@@ -88,6 +91,8 @@ class Result:
     inertia: float
     consistent: bool
     nees: float
+    inside: float
+    score: float
 
 
 def simulate(case: Case) -> tuple[StudyObject, Experiment]:
@@ -150,31 +155,37 @@ def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyOb
     """Estimate with one method and compare with the true parameters."""
     try:
         estimate = solve()
-        nees = normalised_squared_error(estimate, thing.pi)
+        error, sd = payload_error(estimate, thing)
     except SysIdError:
         inf = float("inf")
-        return Result(case, method, inf, inf, inf, False, inf)
+        return Result(case, method, inf, inf, inf, False, inf, 0.0, inf)
     mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
-    return Result(case, method, mass, com, inertia, bool(estimate.physically_consistent), nees)
+    z = error / sd
+    return Result(
+        case,
+        method,
+        mass,
+        com,
+        inertia,
+        bool(estimate.physically_consistent),
+        nees=float(np.mean(z**2)),
+        inside=float(np.mean(np.abs(z) < 2.0)),
+        score=score_deviations(error[4:], sd[4:]).interval,
+    )
 
 
-def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
-    """Return the mean of (error / standard deviation)^2 over mass, centre of mass, and inertia
-    about the centre of mass.
-    """
-    error, variance = payload_error(estimate, truth)
-    return float(np.mean(error**2 / variance))
-
-
-def payload_error(estimate: Estimate, truth: Array) -> tuple[Array, Array]:
+def payload_error(estimate: Estimate, thing: StudyObject) -> tuple[Array, Array]:
     """Return the errors of mass, centre of mass and inertia about it (Ixx, Ixy, Iyy, Ixz, Iyz,
-    Izz), and their variances, shape (10,) each.
+    Izz), and their standard deviations, shape (10,) each, in percent of the scales of Nadeau et al.
+    (2022), eqs. (10) to (12).
     """
-    payload = PayloadSummary.of(estimate)
-    mass, com, inertia = mass_com_inertia_from_pi(truth)
+    payload, size = PayloadSummary.of(estimate), thing.size
+    mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
+    scale = np.abs(mass / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
+    percent = 100.0 / np.r_[mass, size, scale[upper]]
     error = np.r_[payload.mass - mass, payload.com - com, (payload.inertia - inertia)[upper]]
-    return error, np.maximum(np.diag(payload.covariance), 1e-300)
+    return percent * error, percent * np.sqrt(np.maximum(np.diag(payload.covariance), 1e-300))
 
 
 def run_cases(

@@ -40,7 +40,7 @@ def means(results: Iterable[Result]) -> Means:
     groups: dict[tuple[str, float], list[Result]] = defaultdict(list)
     for result in results:
         groups[result.method, result.case.speed].append(result)
-    keys = ("mass", "com", "inertia", "consistent", "nees")
+    keys = ("mass", "com", "inertia", "consistent", "nees", "inside", "score")
     return {
         group: {key: float(np.mean([getattr(r, key) for r in rows])) for key in keys}
         for group, rows in groups.items()
@@ -68,12 +68,16 @@ def table_iii(
     for method in methods:
         at = [m[method, speed] for speed in TABLE_SPEEDS]
         errors = [three(x[key] for x in at) for key in ("mass", "com", "inertia")]
-        share = _GAP.join(f"{100 * x['consistent']:.0f}" for x in at)
-        rows.append((method, *errors, share, three(x["nees"] for x in at)))
+        shares = [_GAP.join(f"{100 * x[key]:.0f}" for x in at) for key in ("consistent", "inside")]
+        told = (three(x[key] for x in at) for key in ("nees", "score"))
+        rows.append((method, *errors, *shares, *told))
         if with_paper and method in PAPER_TABLE_III:
             printed = (_GAP.join(as_printed(x) for x in row) for row in PAPER_TABLE_III[method])
-            rows.append((f"{method} in the paper", *printed, "–", "–"))
-    columns = ("method", "mass %", "COM %", "inertia %", "consistent %", "(error/sd)²")
+            rows.append((f"{method} in the paper", *printed, *["–"] * 4))
+    columns = (
+        *("method", "mass %", "COM %", "inertia %", "consistent %", "inside 2 sd %"),
+        *("(error/sd)²", "inertia score %"),
+    )
     return StudyTable(title, columns, tuple(rows), note)
 
 

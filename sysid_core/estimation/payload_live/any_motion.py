@@ -155,18 +155,20 @@ def weigh_motion(
     changes: tuple[LoadChange, ...] = ()
     running = None
     assert run.wrench is not None
-    while calibration is not None and not still:
-        rows, found, running = _of_one_load(data, partial(OnlinePayload, shape, sensor=errors))
-        at = run.wrench.stamps_ns[np.searchsorted(data.time, [one.stamp_s for one in found])]
-        changes = tuple(LoadChange(int(t), c.kind, c.mass) for t, c in zip(at, found, strict=True))
+    if calibration is not None and not still:
+        online = partial(OnlinePayload, shape, sensor=errors)
+        rows, found, running = _of_one_load(data, online)
         part = data.select(rows)
         felt = part.wrench + part.regressor @ known.tool_pi
-        if tells(felt, _motion(part), time=part.time):
-            break
-        notes.append(_ONLY_GRAVITY)
-        motion_of = _by_gravity
-        data, belief = motion_of(run, model, frame)
-        data = replace(data, wrench=data.wrench - data.regressor @ known.tool_pi)
+        if not tells(felt, _motion(part), time=part.time):
+            notes.append(_ONLY_GRAVITY)
+            motion_of = _by_gravity
+            data, belief = motion_of(run, model, frame)
+            data = replace(data, wrench=data.wrench - data.regressor @ known.tool_pi)
+            rows, found, running = _of_one_load(data, online)
+            part = data.select(rows)
+        at = run.wrench.stamps_ns[np.searchsorted(data.time, [one.stamp_s for one in found])]
+        changes = tuple(LoadChange(int(t), c.kind, c.mass) for t, c in zip(at, found, strict=True))
     if changes:
         put_down = "Nothing is held at the end: the load that was held before was estimated."
         notes += [put_down] if rows.stop < len(data) else []

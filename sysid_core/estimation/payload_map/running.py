@@ -112,9 +112,6 @@ class RunningMAP:
     Args:
         shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor.
-        motion_sd: Standard deviations of proper acceleration [m/s^2], angular velocity [rad/s] and
-            angular acceleration [rad/s^2], per axis.
-        motion_correlation: Correlation time of the motion errors [s]; None: `MOTION_CORRELATION`.
         measured_motion: True for a motion measured by sensors, without filter, with errors that are
             independent between samples.
         contrasts: Possible contrasts of the density (see `ShapePrior`).
@@ -127,17 +124,14 @@ class RunningMAP:
         shape: Shape | None = None,
         *,
         sensor: SensorModel | None = None,
-        motion_sd: tuple[float, float, float] = MOTION_SD,
-        motion_correlation: float | None = None,
         measured_motion: bool = False,
         contrasts: tuple[float, ...] = CONTRASTS,
     ) -> None:
         self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts)
         self.shape = shape
-        self._motion = np.diag(np.repeat(np.square(motion_sd), 3))
-        if motion_correlation is None:
-            motion_correlation = MOTION_CORRELATION[self._batch.prior.shape is None]
-        self._correlation = 0.0 if measured_motion else motion_correlation
+        self._motion = np.diag(np.repeat(np.square(MOTION_SD), 3))
+        correlation = MOTION_CORRELATION[self._batch.prior.shape is None]
+        self._correlation = 0.0 if measured_motion else correlation
         self._measured_motion = measured_motion
         self.reset()
 

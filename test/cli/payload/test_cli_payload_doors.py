@@ -225,6 +225,18 @@ def test_a_load_that_is_picked_and_put_down_is_weighed_while_it_was_held() -> No
     assert any("Nothing is held at the end" in note for note in found.notes)
 
 
+def test_a_tared_sensor_on_a_robot_with_poor_stamps_is_weighed_by_gravity_alone() -> None:
+    """Accelerations of positions whose stamps swing by 20 ms, three times a second, are wrong: 1.21 kg."""
+    time = RUN.joints.stamps_ns * 1e-9
+    poor = RUN.joints.stamps_ns + np.int64(2e7 * np.sin(6.0 * np.pi * time))
+    joints = replace(RUN.joints, stamps_ns=poor)
+    known = np.diag(np.repeat([0.0, 0.02, 0.001], [4, 3, 3]) ** 2)
+    tared = SensorCalibration(TOOL, BIAS, np.zeros(4), known)
+    found = weigh_motion(replace(RUN, joints=joints), ROBOT, TOOL, calibration=tared)
+    assert found.estimate.values[0] == pytest.approx(MASS, rel=0.02)
+    assert any("only gravity was used" in note for note in found.notes)
+
+
 def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
     table = columns("q_{}", "wrench_{}", "time")
     np.savez(tmp_path / "run.npz", **{**table, "q_3": np.ones(5)})
