@@ -138,7 +138,8 @@ class SimulatedRobotNode(ManagedNode):
         self._heard("setpoint", last=not any(any(p.velocities) for p in message.points))
 
     def _on_executor(self, message: ExecutorState) -> None:
-        self._pace.reported(message.state, time.monotonic(), self.robot.plant.time)
+        stamp = (ns_from_stamp(message.header.stamp) - self._start_ns) * 1e-9
+        self._pace.reported(message.state, time.monotonic(), stamp)
 
     def _heard(self, stream: str, last: bool = False) -> None:
         self._pace.commanded(stream, time.monotonic(), self.robot.plant.time, last=last)

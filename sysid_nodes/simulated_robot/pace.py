@@ -91,9 +91,15 @@ class LockStep(WallPace):
         """
         self._streams[stream] = (wall, math.inf if last else simulated + _AHEAD_S)
 
-    def reported(self, state: str, wall: float, simulated: float) -> None:
+    def reported(self, state: str, wall: float, stamp: float) -> None:
         """Record that the executor has reported its state; during motion, simulated time waits for
         the next report.
+
+        Args:
+            state: State of the executor.
+            wall: Time of the wall clock [s].
+            stamp: Simulated time at which the executor made the report [s], which is earlier than
+                the time at which the report arrives.
         """
         moves = state in _MOVING
-        self._streams["executor"] = (wall, simulated + _REPORTED_S if moves else math.inf)
+        self._streams["executor"] = (wall, stamp + _REPORTED_S if moves else math.inf)

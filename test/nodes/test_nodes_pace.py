@@ -45,8 +45,10 @@ def test_time_waits_for_an_executor_that_moves_the_robot_and_for_no_other() -> N
     waits_at = simulate(pace, ticks(0.0, 3.0))
     longest = TrajectoryExecutorConfig()  # a stall ends the motion after this
     assert 0.1 < waits_at < min(longest.stale_s, longest.max_step_s)
-    pace.reported("done", 3.0, waits_at)
-    assert simulate(pace, ticks(3.0, 4.0), waits_at) == pytest.approx(1.0 + waits_at, abs=0.03)
+    pace.reported("executing", 3.0, 0.0)  # sent before, but late
+    assert simulate(pace, ticks(3.0, 4.0), waits_at) == waits_at
+    pace.reported("done", 4.0, waits_at)
+    assert simulate(pace, ticks(4.0, 5.0), waits_at) == pytest.approx(1.0 + waits_at, abs=0.03)
 
 
 def test_time_runs_slower_where_it_is_told_to() -> None:
