@@ -118,7 +118,8 @@ public:
     const std::string wrench = node->get_parameter("wrench_topic").as_string();
     motion_ = std::make_unique<GuardedMotion>(
       limits_.acceleration, deviation, executor,
-      wrench.empty() ? 0.0 : node->get_parameter("wrench_timeout").as_double());
+      wrench.empty() ? 0.0 : node->get_parameter("wrench_timeout").as_double(),
+      1.0 / std::max(1u, get_update_rate()));
     commands_.clear();
     for (const auto & kind : kinds_) {
       commands_.push_back(
@@ -147,7 +148,7 @@ public:
         answer->success = true;
       });
     state_out_ = node->create_publisher<std_msgs::msg::String>(
-      "~/state", rclcpp::QoS(1).transient_local());
+      "~/state", rclcpp::QoS(5).transient_local());  // a short braking is followed by "holding"
     kept_out_ = node->create_publisher<std_msgs::msg::Header>("~/kept", rclcpp::QoS(1));
     refused_out_ = node->create_publisher<std_msgs::msg::String>("~/refused", rclcpp::QoS(1));
     reference_out_ = node->create_publisher<JointTrajectory>("~/reference", rclcpp::QoS(1));
@@ -178,7 +179,7 @@ public:
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
   {
     cut_off_ = motion_->moving();
-    motion_->hold(std::vector<double>(motion_->q(), motion_->q() + q_.size()).data());
+    motion_->hold(motion_->q());
     tell(get_node()->now());
     delete path_;
     path_ = nullptr;
@@ -205,7 +206,6 @@ public:
     if (Path * offered = mailbox_.take()) {
       if (motion_->begin(*offered)) {
         std::swap(path_, offered);
-        ++begun_;
       } else {
         refused_ = true;
       }
@@ -253,7 +253,8 @@ private:
     return written;
   }
 
-  /// Publish the state to the ordinary thread, without fences: its reports need no common instant.
+  /// Publish the state to the ordinary thread, the numbers of motions and brakings last: a report that
+  /// sees a new number sees what belongs to it.
   void tell(const rclcpp::Time & time) noexcept
   {
     constexpr auto order = std::memory_order_relaxed;
@@ -263,7 +264,10 @@ private:
       held_[j].store(motion_->q()[j], order);
     }
     fault_.store(motion_->fault(), order);
-    doing_.store(motion_->doing(), std::memory_order_release);
+    cause_.store(motion_->cause(), order);
+    doing_.store(motion_->doing(), order);
+    begun_.store(motion_->begun(), std::memory_order_release);
+    brakings_.store(motion_->brakings(), std::memory_order_release);
   }
 
   /// Check a trajectory with the approach from the held position, and store it for `~/play`.
@@ -378,6 +382,7 @@ private:
         get_node()->get_logger(), "Deactivated in motion: the drives stopped the robot abruptly."
         " Call ~/stop and wait for 'holding' first.");
     }
+    const std::uint32_t begun = begun_, brakings = brakings_;
     const Guard doing = doing_;
     if (doing != Guard::kHolding) {
       reference_.header.stamp = rclcpp::Time(time_ns_);
@@ -385,15 +390,23 @@ private:
       std::copy_n(held_.get(), joints_.size(), reference_.points[0].positions.begin());
       reference_out_->publish(reference_);
     }
-    const std::uint32_t begun = begun_;
-    if (doing != reported_ || begun != reported_begun_) {  // even after a very short motion
-      reported_ = doing;
-      reported_begun_ = begun;
-      std_msgs::msg::String message;
-      message.data = name_of(doing);
-      state_out_->publish(message);
-      RCLCPP_INFO(get_node()->get_logger(), "%s", message.data.c_str());
+    if (brakings != reported_brakings_ && doing == Guard::kHolding) {  // it was short
+      say(cause_);
     }
+    if (doing != reported_ || begun != reported_begun_) {  // even after a very short motion
+      say(doing);
+    }
+    reported_ = doing;
+    reported_begun_ = begun;
+    reported_brakings_ = brakings;
+  }
+
+  void say(Guard state)
+  {
+    std_msgs::msg::String message;
+    message.data = name_of(state);
+    state_out_->publish(message);
+    RCLCPP_INFO(get_node()->get_logger(), "%s", message.data.c_str());
   }
 
   std::vector<std::string> joints_, kinds_;
@@ -404,12 +417,12 @@ private:
   std::vector<double> q_;
   std::vector<const double *> commands_;  // values of each kind, in the motion
   std::unique_ptr<std::atomic<double>[]> held_;
-  std::atomic<std::uint32_t> executor_{0}, wrench_{0}, begun_{0};
+  std::atomic<std::uint32_t> executor_{0}, wrench_{0}, begun_{0}, brakings_{0};
   std::atomic<double> place_{0.0};
   std::atomic<std::int64_t> time_ns_{0};
-  std::uint32_t reported_begun_ = 0;
+  std::uint32_t reported_begun_ = 0, reported_brakings_ = 0;
   std::atomic<bool> stopping_{false}, refused_{false}, cut_off_{false};
-  std::atomic<Guard> doing_{Guard::kHolding}, fault_{Guard::kHolding};
+  std::atomic<Guard> doing_{Guard::kHolding}, cause_{Guard::kHolding}, fault_{Guard::kHolding};
   Guard reported_ = Guard::kPlaying;
   std::unique_ptr<Path> kept_;
   Path * path_ = nullptr;  // owned by the real-time thread

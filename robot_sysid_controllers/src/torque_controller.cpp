@@ -50,6 +50,7 @@ public:
     auto_declare<double>("payload_age", 60.0);
     auto_declare<double>("bandwidth", 10.0);
     auto_declare<double>("feedback_limit", 50.0);
+    auto_declare<double>("largest_step", 0.05);
     auto_declare<double>("damping", 0.0);
     auto_declare<double>("torque_change", 5.0);
     auto_declare<double>("gravity_factor", 3.0);
@@ -82,6 +83,8 @@ public:
     options.bandwidth = node->get_parameter("bandwidth").as_double();
     options.feedback_limit = node->get_parameter("feedback_limit").as_double();
     options.damping = node->get_parameter("damping").as_double();
+    options.step = node->get_parameter("largest_step").as_double();
+    options.period = 1.0 / std::max(1u, get_update_rate());
     options.effort = node->get_parameter("effort_limit").as_double_array();
     options.velocity = node->get_parameter("velocity_limit").as_double_array();
     payload_age_ = node->get_parameter("payload_age").as_double();
@@ -95,11 +98,13 @@ public:
     if (
       !each(options.effort) || !each(options.velocity) || !positive(change) ||
       !positive(options.bandwidth) || !positive(options.feedback_limit) || !positive(payload_age_) ||
+      !positive(options.step) ||
       !(options.damping >= 0.0) || !(gravity_factor_ > 1.0)) {
       RCLCPP_ERROR(
         node->get_logger(),
         "effort_limit and velocity_limit need %zu positive values each; torque_change, bandwidth,"
-        " feedback_limit and payload_age must be positive, damping not negative, gravity_factor above 1.",
+        " feedback_limit, largest_step and payload_age must be positive, damping not negative,"
+        " gravity_factor above 1.",
         n);
       return CallbackReturn::ERROR;
     }

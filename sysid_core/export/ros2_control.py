@@ -29,6 +29,7 @@ torque_controller:
     {speeds}
     # bandwidth: 10.0       # of the feedback [rad/s]
     # feedback_limit: 50.0  # largest acceleration due to the tracking error [rad/s^2]
+    # largest_step: 0.05    # distance within which a reference is followed again after an interruption [rad or m]
     # damping: 0.0          # while there is no reference [N m s/rad]
     # torque_change: 5.0    # largest rate of torque change after new parameters [N m/s]
     # gravity_factor: 3.0   # largest accepted ratio of new to exported gravity torques

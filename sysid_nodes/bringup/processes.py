@@ -149,6 +149,7 @@ def live(
         running(specs, out / "logs") as nodes,
         LiveClient.open(namespace, nodes.check, sim_time=sim_time) as client,
     ):
+        client.say = lambda words: console.print(words, highlight=False)
         with console.status("Waiting for the nodes and the robot"):
             for spec in specs:
                 client.wait_for_active(spec.name, PATIENCE_S)

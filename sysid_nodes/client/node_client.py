@@ -9,6 +9,7 @@ from typing import Any
 
 import rclpy
 from action_msgs.msg import GoalStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rcl_interfaces.srv import GetParameterTypes
@@ -24,6 +25,7 @@ _LATE = "stale state", "stale wrench", "clock jump"  # in the words of `sysid_co
 _SEE = "See the diagnostics of the node (`sysid watch`) and its log."
 _OVERLOADED = " On one machine, this means that it is overloaded: end other work and repeat."
 _LAST_S = 5.0  # for a goal to end after an interruption
+_LONG_S = 5.0  # of a wait that a person is told about
 
 
 def advice_on(message: str) -> str:
@@ -46,6 +48,7 @@ class NodeClient:
 
     Attributes:
         patience: Factor of all timeouts, larger than 1 for slow computers.
+        say: Function that is called with a sentence if a wait takes long.
     """
 
     def __init__(
@@ -60,18 +63,25 @@ class NodeClient:
         self.latest: dict[str, Any] = {}
         self._known: dict[str, Any] = {}
         self.patience = 1.0
+        self.say: Callable[[str], None] = lambda words: None
 
-    def wait_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Process messages until a condition holds.
+    def wait_until(
+        self, done: Callable[[], bool], timeout_s: float, what: str, *, shown: bool = False
+    ) -> None:
+        """Process messages until a condition holds; after some seconds say what is waited for, unless
+        the progress is shown elsewhere.
 
         Raises:
             LiveError: The condition does not hold before the timeout.
         """
         timeout_s *= self.patience
-        end = time.monotonic() + timeout_s
+        began = time.monotonic()
         while not done():
             self._check()
-            if time.monotonic() > end:
+            if not shown and time.monotonic() > began + _LONG_S:
+                shown = True
+                self.say(f"Waiting for {what}, at most {timeout_s:.0f} s.")
+            if time.monotonic() > began + timeout_s:
                 raise LiveError(
                     f"Waited {timeout_s:.0f} s without success for {what}.",
                     remedy="See the logs of the nodes, and check the load of the machine and DDS (`sysid doctor`)."
@@ -104,15 +114,31 @@ class NodeClient:
         return self.latest[topic]
 
     def wait_for_active(self, name: str, timeout_s: float = 90.0) -> None:
-        """Wait until a lifecycle node is active."""
+        """Wait until a lifecycle node is active.
+
+        Raises:
+            LiveError: The node refuses its configuration, or is not active before the timeout.
+        """
         client = self.node.create_client(GetState, f"{name}/get_state")
+        status = f"{self.node.resolve_service_name(name)}: lifecycle"
+        refusals: list[str] = []
+
+        def heard(message: DiagnosticArray) -> None:
+            bad = (s for s in message.status if s.level == DiagnosticStatus.ERROR)
+            refusals.extend(s.message for s in bad if s.name == status)
+
+        diagnostics = self.node.create_subscription(DiagnosticArray, "/diagnostics", heard, 10)
         self.wait_until(client.service_is_ready, timeout_s, f"the node {name}")
 
         def active() -> bool:
             answer = self._asked(client, GetState.Request())
-            return answer is not None and answer.current_state.id == State.PRIMARY_STATE_ACTIVE
+            state = State.PRIMARY_STATE_UNKNOWN if answer is None else answer.current_state.id
+            if state == State.PRIMARY_STATE_UNCONFIGURED and refusals:
+                raise LiveError(f"The node {name} is not active. {refusals[-1]}", remedy=_SEE)
+            return bool(state == State.PRIMARY_STATE_ACTIVE)
 
         self.wait_until(active, timeout_s, f"the node {name} to become active")
+        self.node.destroy_subscription(diagnostics)
 
     def _asked(self, client: Any, request: Any) -> Any:
         """Return the answer to a request, None if there is none within a second."""
@@ -196,14 +222,15 @@ class NodeClient:
                     remedy="Check if the node is active, and if another goal is running.",
                 )
             future = handle.get_result_async()
-            self.wait_until(lambda: future.done() or enough(), timeout_s, f"{name} to end")
+            over = lambda: future.done() or enough()  # noqa: E731
+            self.wait_until(over, timeout_s, f"{name} to end", shown=True)
             ended_early = not future.done()
             if ended_early:
                 handle.cancel_goal_async()
                 self.wait_until(future.done, timeout_s, f"{name} to stop")
         except BaseException:
-            over, end = take_back(sent), time.monotonic() + _LAST_S
-            while not over.done() and time.monotonic() < end:
+            back, end = take_back(sent), time.monotonic() + _LAST_S
+            while not back.done() and time.monotonic() < end:
                 rclpy.spin_once(self.node, timeout_sec=0.05)
             raise
         answer = future.result()

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
 
 _HOLDING, _PLAYING, _BRAKING = "holding", "playing", "braking"
-_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# A short braking and "holding" come together: none may replace the other.
+_LATCHED = QoSProfile(depth=5, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class GuardDrive(RobotDrive):

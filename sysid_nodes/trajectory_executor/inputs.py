@@ -56,9 +56,11 @@ class SpeedScaling:
 
     def value(self, now: float) -> float | None:
         """Return the speed scaling between 0 and 1 at a time [s]; None if unknown or outdated."""
-        if self._seen is not None and now - self._seen[1] <= _STALE_S:
-            return self._seen[0]
-        return self._fixed
+        return self._fixed if self._seen is None or self.is_late(now) else self._seen[0]
+
+    def is_late(self, now: float) -> bool:
+        """Return True if the topic has reported the speed scaling, but not recently."""
+        return self._seen is not None and now - self._seen[1] > _STALE_S
 
 
 class RobotState:
@@ -161,11 +163,11 @@ class RobotInputs:
         self.safety = SafetyInputs(c.safety_inputs, c.enable_topic)
         self.scaling = SpeedScaling(c.speed_scaling_topic)
 
-    def listen(self, on_safety: Callable[[], None]) -> None:
+    def listen(self, on_safety: Callable[[str], None]) -> None:
         """Subscribe to all inputs.
 
         Args:
-            on_safety: Function that is called after each message of a safety input.
+            on_safety: Function that is called with the reason if a safety input forbids motion.
         """
         node = self._node
         node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, qos=qos.NEWEST)

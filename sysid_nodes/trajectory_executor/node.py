@@ -109,10 +109,9 @@ class TrajectoryExecutorNode(ManagedNode):
         self.config.require_dead_man()
         return self._inputs.problem
 
-    def _on_safety(self) -> None:
-        problem = self._inputs.problem
-        if problem and self._player is not None:
-            self._arming.disarm()
+    def _on_safety(self, problem: str) -> None:
+        self._arming.disarm()
+        if self._player is not None:
             self._player.cancel(Fault(FaultCode.SAFETY_INPUT, {"text": problem}))
 
     async def _execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:

@@ -111,7 +111,8 @@ class MotionPlayer:
             # Half the age, so that the state is still recent after the way to it is planned.
             state = self._inputs.robot.measured
             missing = self._problem(now) or core.monitor.stale(now, state, share=0.5)
-            if missing and time.monotonic() < self._wait_until:
+            late = missing or self._inputs.scaling.is_late(now)  # which may stay unknown
+            if late and time.monotonic() < self._wait_until:
                 return
             if missing:
                 core.cancel(missing)

@@ -111,19 +111,21 @@ class SafetyInputs:
         self,
         subscribe: Callable[[type, str, Callable[[Any], None]], None],
         now: Callable[[], float],
-        changed: Callable[[], None],
+        forbidden: Callable[[str], None],
     ) -> None:
-        """Subscribe to the topics of all conditions; `changed` is called after each message.
+        """Subscribe to the topics of all conditions.
 
         Args:
             subscribe: Function that subscribes, called with type, topic and callback.
             now: Function that returns the current time [s].
-            changed: Function that is called after each message.
+            forbidden: Function that is called with the reason if a message forbids motion. The other
+                inputs are not judged then: after a long check, their messages may still be waiting.
         """
         for item in self.inputs:
 
             def on_message(message: Any, item: SafetyInput = item) -> None:
                 item.take(message, now())
-                changed()
+                if words := item.problem(now()):
+                    forbidden(words)
 
             subscribe(interface(item.type_name), item.topic, on_message)

@@ -62,13 +62,13 @@ void refusal(
 }
 
 // A guarded motion over m periods. events rows: executor speaks, wrench speaks, stop, speed, error of
-// the state. out rows: q, v, a (n each), place, doing. Answers allocations in the loop, -1: no beginning.
+// the state, missed periods before. out rows: q, v, a (n each), place, doing. Answers allocations in the loop, -1: no beginning.
 long guarded(
   int n, int K, const double * t, const double * q, const double * v, const double * a,
   const double * acceleration, double dt, double wrench, int m, const double * events, double * out)
 {
   const Path path(n, {t, t + K}, {q, q + K * n}, {v, v + K * n}, {a, a + K * n});
-  GuardedMotion motion({acceleration, acceleration + n}, 0.1, 0.1, wrench);
+  GuardedMotion motion({acceleration, acceleration + n}, 0.1, 0.1, wrench, dt);
   std::vector<double> measured(q, q + n);
   motion.hold(measured.data());
   std::uint32_t executor = 1, sensor = 1;
@@ -76,11 +76,11 @@ long guarded(
   if (!motion.begin(path)) return -1;
   const long before = allocations;
   for (int i = 0; i < m; ++i) {
-    const double * e = events + 5 * i;
+    const double * e = events + 6 * i;
     executor += e[0] != 0.0;
     sensor += e[1] != 0.0;
     for (int j = 0; j < n; ++j) measured[j] = motion.q()[j] + e[4];
-    motion.update({measured.data(), executor, sensor, e[2] != 0.0, e[3]}, dt);
+    motion.update({measured.data(), executor, sensor, e[2] != 0.0, e[3]}, (1.0 + e[5]) * dt);
     double * row = out + i * (3 * n + 3);
     std::copy_n(motion.q(), n, row);
     std::copy_n(motion.v(), n, row + n);
@@ -92,7 +92,7 @@ long guarded(
   return allocations - before;
 }
 
-// Torques along a motion; other parameters are offered at row `at`. mode 0: gravity compensation.
+// Torques along a motion; other parameters are offered at row `at`, whose period is options[6]. mode 0: gravity compensation.
 // out rows: tau (n), share. Answers allocations in the loop; -1 with a text: not loaded.
 long law(
   const char * library, int mode, int m, int at, const double * parameters, const double * motion,
@@ -105,7 +105,7 @@ long law(
     const auto each = [n](double limit) { return std::vector<double>(n, limit); };
     TorqueLaw law(
       model, {options[0], options[1], options[2], each(options[3]), each(options[4]),
-              each(options[5])});
+              each(options[5]), 0.05, dt});
     const long before = allocations;
     for (int i = 0; i < m; ++i) {
       if (i == at) law.go_to(parameters);
@@ -114,7 +114,8 @@ long law(
       const double * now = measured + 2 * n * i;
       double * tau = out + (n + 2) * i;
       const auto start = std::chrono::steady_clock::now();
-      tau[n + 1] = law.update(now, now + n, mode ? &reference : nullptr, dt, tau);
+      const double period = i == at ? options[6] : dt;
+      tau[n + 1] = law.update(now, now + n, mode ? &reference : nullptr, period, tau);
       microseconds[i] = std::chrono::duration<double, std::micro>(
                           std::chrono::steady_clock::now() - start).count();
       tau[n] = law.share();

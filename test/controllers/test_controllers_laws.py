@@ -30,6 +30,7 @@ pytestmark = pytest.mark.skipif(
     not (shutil.which("g++") and shutil.which("gcc")), reason="no C++ compiler"
 )
 STATES = ("holding", "playing", "asked", "executor", "wrench", "state", "deviation")
+STATES += ("interrupted",)
 DT = 1e-3
 
 
@@ -103,7 +104,7 @@ def guarded(laws, path, events, acceleration, wrench=0.0, dt=DT):
 
 
 def all_well(m):
-    events = np.zeros((m, 5))
+    events = np.zeros((m, 6))
     events[:, 0] = events[:, 1] = events[:, 3] = 1.0
     return events
 
@@ -192,6 +193,22 @@ def test_a_guard_goes_on_at_another_speed_but_never_after_braking(laws):
     assert place[-1] < 2.0 and doing[-1, 0] == 0
 
 
+@pytest.mark.parametrize("missed", [3, 80, 200])
+def test_missed_periods_make_no_step_and_after_an_interruption_the_robot_is_held(laws, missed):
+    """The path went on at once by as much as was missed: 4 s of it if the manager was stopped for 4 s."""
+    path, k = wave(), 2000
+    events = all_well(4000)
+    events[k, 4:] = 0.01, missed  # the drives have stopped the robot somewhere
+    _, x, _, doing = guarded(laws, path, events, limits_of(laws, path))
+    if missed * DT > 0.1:
+        assert STATES[int(doing[k, 0])] == "holding" and STATES[int(doing[-1, 1])] == "interrupted"
+        assert x[k:, 0] == pytest.approx(np.tile(x[k - 1, 0] + 0.01, (len(x) - k, 1)), abs=1e-12)
+        assert np.all(x[k:, 1] == 0.0)
+    else:
+        assert np.abs(x[k, 0] - x[k - 1, 0]).max() <= 2.1 * DT * np.abs(x[k - 1, 1]).max()
+        assert STATES[int(doing[k, 0])] == "playing"
+
+
 def test_nothing_begins_elsewhere_or_while_somebody_is_silent(laws):
     path, limit = wave(), np.full(3, 100.0)
     assert guarded(laws, path, all_well(10), limit)[0] == 0
@@ -277,7 +294,7 @@ def torques(
     now = row[:, :2] if measured is None else measured
     out, text, us = np.empty((m, n + 2)), ctypes.create_string_buffer(200), np.empty(m)
     values = {"bandwidth": 10.0, "feedback": 50.0, "damping": 0.5, "change": 20.0, "effort": 1e3}
-    values["velocity"] = 1e3
+    values |= {"velocity": 1e3, "period": DT}
     allocated = laws.law(
         *(
             str(library).encode(),
@@ -377,6 +394,36 @@ def test_new_parameters_come_in_no_faster_than_allowed(laws, robot):
     caused = step[:, None] * np.abs((new - old)[500:])
     assert np.all(caused[:-1] <= 20.0 * DT * (1 + 1e-9) + 1e-12)
     assert tau[-1] == pytest.approx(new[-1], abs=1e-9)
+
+
+def test_after_an_interruption_the_robot_is_held_until_the_reference_is_near_it(laws, robot):
+    """It was driven to the reference, wherever that had gone; and new parameters came in at once."""
+    ours, library = robot
+    q, v, a = swing()
+    stands = np.tile(q[0], (2000, 1))
+    theta = 2.0 * np.concatenate([ours.model.pi.ravel(), ours.values])
+    heavier = Projection(ours.model.with_pi(2.0 * ours.model.pi), ours.friction, 2.0 * ours.values)
+    _, tau, share, *_ = torques(
+        laws,
+        library,
+        at=500,
+        parameters=theta,
+        measured=np.stack([stands, 0.0 * v], axis=1),
+        options={"period": 4.0},
+    )
+    assert np.all(np.abs(tau[500] - tau[501]) < 1.0) and share[500] < 0.1
+    held = heavier.torques(stands, 0.0 * v, 0.0 * a)
+    assert share[-1] == 1.0 and tau[-1] == pytest.approx(held[-1], abs=1e-9)
+    near = np.where(np.arange(2000)[:, None] < 1000, stands, q)  # carried to the reference
+    _, tau, *_ = torques(
+        laws,
+        library,
+        at=500,
+        measured=np.stack([near, v], axis=1),
+        options={"period": 4.0},
+        parameters=0.5 * theta,
+    )
+    assert tau[1010:] == pytest.approx(ours.torques(q, v, a)[1010:], abs=1e-9)  # without its play
 
 
 def test_torques_stay_within_the_drives_and_are_numbers(laws, robot):

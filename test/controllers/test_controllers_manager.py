@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,6 +167,32 @@ def test_a_guard_plays_and_brakes_along_its_path_when_the_executor_falls_silent(
     assert manager.switch(off=["motion_guard"])
 
 
+def interrupted(manager: Manager, seconds: float) -> tuple[np.ndarray, np.ndarray]:
+    """Positions before and a second after an interruption of the manager."""
+    before = manager.states[-1][1][0]
+    manager.process.send_signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    manager.process.send_signal(signal.SIGCONT)
+    until = manager.states[-1][0] + seconds + 1.0
+    manager.until(lambda: manager.states[-1][0] > until, "states")
+    return before, manager.states[-1][1][0]
+
+
+def test_a_guard_whose_manager_was_stopped_holds_the_robot_where_it_is(manager):
+    """It went on along its path by 2 s at once, as a trajectory controller does."""
+    manager.start("motion_guard")
+    manager.beating = True
+    manager.publish(swing()[0], "/motion_guard/trajectory")
+    manager.until(lambda: manager.call(Trigger, "/motion_guard/play").success, "it plays")
+    start = len(manager.states)
+    manager.until(lambda: manager.states[-1][1][1, 0] > 0.3, "it moves")
+    before, after = interrupted(manager, 2.0)
+    assert manager.said["guard"] == "holding"
+    assert np.abs(after - before).max() < 0.1 and not manager.states[-1][1][1].any()
+    q = np.array([row[0] for _, row in manager.states[start:]])
+    assert np.abs(np.diff(q, axis=0)).max() < 0.05
+
+
 def test_a_guard_that_is_deactivated_in_motion_leaves_no_velocity_behind(manager):
     manager.start("motion_guard")
     manager.beating = True
@@ -263,6 +290,20 @@ class TestSimulated:
         assert 0.3 < q[-1, 0] < 0.99
         on_path = np.interp(q[:, 0], rows[:, 0, 0], rows[:, 0, 1])
         assert np.abs(on_path - q[:, 1]).max() < 0.02
+
+    def test_after_an_interruption_torques_hold_it_where_it_stands(self, manager):
+        manager.start("torque_controller", "guard_before")
+        guard = "/guard_before"
+        beat = manager.node.create_publisher(Empty, f"{guard}/heartbeat", 1)
+        manager.node.create_timer(0.02, lambda: beat.publish(Empty()))
+        manager.publish(swing()[0], f"{guard}/trajectory")
+        manager.until(lambda: manager.call(Trigger, f"{guard}/play").success, "it plays")
+        manager.until(lambda: manager.states[-1][1][1, 0] > 0.3, "it moves")
+        start = len(manager.states)
+        before, after = interrupted(manager, 2.0)
+        assert np.abs(after - before).max() < 0.2
+        speeds = np.array([row[1] for _, row in manager.states[start:]])
+        assert np.abs(speeds).max() < 1.0 and np.abs(speeds[-20:]).max() < 0.01
 
 
 MOTION_ACCELERATION = 3.0  # of the executor's motions [rad/s^2]

@@ -17,6 +17,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from robot_sysid.action import ExecuteTrajectory
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 
 from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
@@ -27,6 +28,7 @@ from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.drive import CommandMode, ControllerWatch
 from sysid_nodes.trajectory_executor.inputs import RobotInputs
 from sysid_nodes.trajectory_executor.limits import limits_in_force, motion_limits
+from sysid_nodes.trajectory_executor.safety_inputs import SafetyInputs
 
 SCHEMA = TrajectoryExecutorConfig
 UR5 = RobotModel.from_urdf("ur5")
@@ -166,6 +168,23 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
     ahead.header.stamp.sec = 3
     inputs.robot.on_joints(ahead)
     assert "joint_states (joint1) is ahead by 2 s" in "".join(gate.words for gate in gates)
+
+
+def test_a_message_of_one_safety_input_does_not_judge_another_whose_message_still_waits() -> None:
+    """After a long check, the first message of one of two inputs cancelled the motion."""
+    inputs = SafetyInputs(
+        tuple(f"/{name} std_msgs/msg/Bool data in true within 0.5" for name in "ab")
+    )
+    heard: list[Any] = []
+    now, said = [0.0], []
+    inputs.listen(lambda kind, topic, take: heard.append(take), lambda: now[0], said.append)
+    for take in heard:
+        take(Bool(data=True))
+    now[0] = 1.0
+    heard[0](Bool(data=True))
+    assert not said and "stale" in inputs.problem(now[0])  # which is judged at each step
+    heard[1](Bool(data=False))
+    assert len(said) == 1 and "/b data is false" in said[0]
 
 
 def test_nobody_voids_another_persons_token_by_arming(monkeypatch: pytest.MonkeyPatch) -> None:

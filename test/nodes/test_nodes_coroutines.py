@@ -22,7 +22,7 @@ from rclpy.task import Future  # noqa: E402
 from robot_sysid.action import ExecuteTrajectory  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
-from sysid_nodes.client import LiveError, own_domain  # noqa: E402
+from sysid_nodes.client import LiveError, node_client, own_domain  # noqa: E402
 from sysid_nodes.client.node_client import NodeClient  # noqa: E402
 from sysid_nodes.lifecycle import Ended, SingleGoalAction  # noqa: E402
 from sysid_nodes.lifecycle.coroutines import CoroutineActionServer, answer_later  # noqa: E402
@@ -155,6 +155,18 @@ def test_a_goal_that_is_accepted_after_its_sender_has_given_up_is_cancelled(exec
         client.act(ExecuteTrajectory, "execute", ExecuteTrajectory.Goal(), print, 10.0)
     late.join()
     assert ended == ["cancelled"]
+
+
+def test_a_wait_that_takes_long_says_once_what_it_waits_for(
+    executor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_client, "_LONG_S", 0.1)
+    client, said = NodeClient(), []
+    client.say = said.append
+    client.wait_until(lambda: True, 1.0, "nothing")
+    with pytest.raises(LiveError):
+        client.wait_until(lambda: False, 0.4, "the robot")
+    assert said == ["Waiting for the robot, at most 0 s."]
 
 
 def test_a_stop_button_reaches_a_goal_that_is_still_on_its_way(executor: Any) -> None:

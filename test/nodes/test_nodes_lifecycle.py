@@ -23,7 +23,7 @@ from std_msgs.msg import String
 
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
-from sysid_nodes.client import LiveClient
+from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.lifecycle import qos
 
 pytestmark = pytest.mark.ros
@@ -91,6 +91,8 @@ def test_a_description_that_is_refused_while_a_goal_waits_leaves_the_executor_al
         nodes.check()
         if attempt == 1:
             change(client, Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
+    with pytest.raises(LiveError, match=words):  # at once, not at the end of the wait
+        client.wait_for_active(NODE)
     new = Parameter("tcp_frame", value="").to_parameter_msg()
     client.call(SetParameters, f"{NODE}/set_parameters", SetParameters.Request(parameters=[new]))
     change(client, Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)

@@ -135,7 +135,7 @@ def test_the_executor_reads_states_best_effort_and_safety_inputs_reliably() -> N
         create_timer=lambda *_: None,
         clocks=SimpleNamespace(watch=lambda *gates: None),
     )
-    RobotInputs(node).listen(lambda: None)
+    RobotInputs(node).listen(lambda _: None)
     streams = ("joint_states", "wrench", "/scaling")
     assert all(read[topic].reliability == BEST_EFFORT for topic in streams)
     assert read["/mode"].reliability == RELIABLE

@@ -17,6 +17,7 @@ from executor_play import AWAY, LIMITS, MODEL, QUICK, TRAJECTORY
 from sysid_core.execution import Executor, ExecutorState, Measured, MonitorLimits
 from sysid_nodes.trajectory_executor import player as module
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.inputs import SpeedScaling
 from sysid_nodes.trajectory_executor.player import MotionPlayer
 
 CHECK_S = 10.0  # in which no message is taken in
@@ -34,7 +35,8 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> tuple[MotionPlayer, Executor, An
     before = Measured(0.0, MODEL.joint_names, AWAY, np.zeros(6), None, np.zeros(6), 0.0)
     inputs = SimpleNamespace(time=0.0, steady=0.0, robot=SimpleNamespace(measured=before))
     inputs.safety = SimpleNamespace(problem=lambda now: "")
-    inputs.scaling = SimpleNamespace(value=lambda now: None)
+    inputs.scaling = SpeedScaling("/scaling")
+    inputs.scaling.take(100.0, 0.0)
     inputs.now = lambda: inputs.time
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: inputs.steady))
     node: Any = SimpleNamespace(config=TrajectoryExecutorConfig(), executor=None)
@@ -49,17 +51,22 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> tuple[MotionPlayer, Executor, An
     return player, core, inputs
 
 
-def test_a_motion_begins_with_the_first_wrench_after_a_long_check(playing: Any) -> None:
+def test_a_motion_begins_with_the_first_wrench_and_speed_scaling_after_a_long_check(
+    playing: Any,
+) -> None:
     player, core, inputs = playing
     inputs.robot.measured = dataclasses.replace(inputs.robot.measured, stamp=CHECK_S)
     player.tick()  # the joint states have come, the wrench is still the one before the check
     assert core.state is ExecutorState.CHECKING
-    for _ in range(3):
+    for k in range(6):
         inputs.time += 0.01
         fresh = {"stamp": inputs.time, "wrench_stamp": inputs.time}
         inputs.robot.measured = dataclasses.replace(inputs.robot.measured, **fresh)
+        if k == 3:
+            assert core.expected(inputs.robot.measured) is None  # no way is planned yet
+            inputs.scaling.take(50.0, inputs.time)
         player.tick()
-    assert core.state is ExecutorState.MOVING_TO_START
+    assert core.state is ExecutorState.MOVING_TO_START and core.scaling == 0.5
 
 
 def test_a_sensor_that_stays_silent_ends_the_run_before_anything_moves(playing: Any) -> None:

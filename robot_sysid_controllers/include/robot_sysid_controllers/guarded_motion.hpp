@@ -42,6 +42,7 @@ enum class Guard : std::uint8_t {
   kWrench,     ///< brakes: no messages from the force-torque sensor
   kState,      ///< brakes: joint states are not finite
   kDeviation,  ///< brakes: the tracking error is too large
+  kInterrupted,  ///< was stopped: no control period came for longer than the executor's timeout
 };
 
 /// Text of a state.
@@ -62,6 +63,8 @@ inline const char * name_of(Guard guard) noexcept
       return "braking: joint states are not finite";
     case Guard::kDeviation:
       return "braking: the tracking error is too large";
+    case Guard::kInterrupted:
+      return "braking: the control loop was interrupted";
   }
   return "";
 }
@@ -87,11 +90,15 @@ class GuardedMotion
 public:
   /// \param acceleration Limits (n) [rad/s^2]. \param deviation Largest tracking error [rad].
   /// \param executor,wrench Timeouts [s]; 0 for the wrench: no sensor is needed.
+  /// \param period Nominal control period [s].
   GuardedMotion(
-    std::vector<double> acceleration, double deviation, double executor, double wrench)
+    std::vector<double> acceleration, double deviation, double executor, double wrench,
+    double period)
   : n_(acceleration.size()),
     player_(std::move(acceleration)),
     deviation_(deviation),
+    period_(period),
+    timeout_(executor),
     executor_(executor),
     wrench_(wrench)
   {
@@ -117,10 +124,14 @@ public:
     }
     player_.begin(&path);
     doing_ = Guard::kPlaying;
+    ++begun_;
     return true;
   }
 
   /// Advance by one period `dt` [s]; afterwards, `q`, `v` and `a` are the command.
+  ///
+  /// Missed periods are not made up for, because the drives have held the last command meanwhile. After
+  /// an interruption beyond the executor's timeout, the robot is held where its drives have stopped it.
   void update(const GuardInput & in, double dt) noexcept
   {
     const bool no_executor = executor_.longer(in.executor, dt);
@@ -129,12 +140,17 @@ public:
              : no_executor ? Guard::kExecutor
              : no_wrench   ? Guard::kWrench
                            : off_the_path(in.q);
-    if (player_.moving() && doing_ == Guard::kPlaying && fault_ != Guard::kHolding) {
-      doing_ = cause_ = fault_;
+    const bool interrupted = dt > timeout_;
+    if (player_.moving() && doing_ == Guard::kPlaying && (interrupted || fault_ != Guard::kHolding)) {
+      doing_ = cause_ = interrupted ? Guard::kInterrupted : fault_;
+      ++brakings_;
+    }
+    if (player_.moving() && interrupted) {
+      player_.hold(in.q);
     }
     const bool playing = doing_ == Guard::kPlaying;
     const double speed = in.speed >= 0.0 ? std::fmin(in.speed, 1.0) : 0.0;
-    player_.advance(playing ? speed : 0.0, dt, !playing);
+    player_.advance(playing ? speed : 0.0, std::fmin(dt, 2.0 * period_), !playing);
     if (!player_.moving()) {
       doing_ = Guard::kHolding;
     }
@@ -143,6 +159,9 @@ public:
   Guard doing() const noexcept { return doing_; }
   /// Reason of the last braking; `kHolding`: none yet.
   Guard cause() const noexcept { return cause_; }
+  /// Numbers of motions and brakings so far.
+  std::uint32_t begun() const noexcept { return begun_; }
+  std::uint32_t brakings() const noexcept { return brakings_; }
   /// Fault that prevents a start now; `kHolding`: none.
   Guard fault() const noexcept { return fault_; }
   bool moving() const noexcept { return player_.moving(); }
@@ -170,8 +189,9 @@ private:
 
   const std::size_t n_;
   PathPlayer player_;
-  const double deviation_;
+  const double deviation_, period_, timeout_;
   Silence executor_, wrench_;
+  std::uint32_t begun_ = 0, brakings_ = 0;
   Guard doing_ = Guard::kHolding, cause_ = Guard::kHolding, fault_ = Guard::kExecutor;
 };
 

@@ -142,14 +142,13 @@ public:
   {
   }
 
-  /// Hold a position (n) [rad].
+  /// Hold a position (n) [rad]; a joint whose position is not finite holds its last command.
   void hold(const double * q) noexcept
   {
-    std::copy_n(q, n_, q_.begin());
-    std::fill(v_.begin(), v_.end(), 0.0);
-    std::fill(a_.begin(), a_.end(), 0.0);
-    path_ = nullptr;
-    speed_ = 0.0;
+    for (std::size_t j = 0; j < n_; ++j) {
+      q_[j] = std::isfinite(q[j]) ? q[j] : q_[j];
+    }
+    hold_here();
   }
 
   /// Start a path from rest; it must exist until its end or until `hold`.

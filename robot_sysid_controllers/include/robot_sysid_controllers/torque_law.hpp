@@ -35,6 +35,10 @@ struct TorqueLawOptions
   std::vector<double> effort;
   /// Speeds beyond which the feedback accelerates no joint (n) [rad/s].
   std::vector<double> velocity;
+  /// Distance from the robot within which a reference is followed again after an interruption [rad or m].
+  double step = 0.05;
+  /// Nominal control period [s].
+  double period = INFINITY;
 };
 
 /// Torques from the identified model: computed torque with a reference, otherwise gravity compensation.
@@ -45,7 +49,9 @@ struct TorqueLawOptions
 /// than its velocity limit, whatever the reference does.
 /// New parameters are blended in: the torques are a weighted mean of both sets, and the weight of the
 /// new set grows as fast as `change` permits at the present state of the robot. A weighted mean of
-/// physically consistent parameters is physically consistent. `update` does not allocate, lock or throw.
+/// physically consistent parameters is physically consistent. After a control loop that stood still, the
+/// robot is held where it is until the reference is near it (see `sysid_core.control.TorqueController`).
+/// `update` does not allocate, lock or throw.
 class TorqueLaw
 {
 public:
@@ -59,7 +65,9 @@ public:
     state_(model.state_size()),
     next_state_(model.state_size()),
     a_(n_),
-    next_tau_(n_)
+    next_tau_(n_),
+    held_(n_),
+    still_(n_)
   {
   }
 
@@ -92,13 +100,20 @@ public:
     if (!started_) {
       reset(q);
     }
+    if (dt > kInterrupted) {  // by now its brakes or watchdog may have stopped the robot
+      std::copy_n(q, n_, held_.begin());
+      interrupted_ = true;
+    }
+    const Reference held{held_.data(), still_.data(), still_.data()};
+    interrupted_ = interrupted_ && reference != nullptr && !is_near(reference->q, q);
+    reference = interrupted_ ? &held : reference;
     if (!settled()) {
       std::copy(state_.begin(), state_.end(), next_state_.begin());
       torques(next_.data(), q, v, reference, next_state_.data(), next_tau_.data());
     }
     torques(now_.data(), q, v, reference, state_.data(), tau);
     if (!settled()) {
-      mix(dt, tau);
+      mix(std::fmin(dt, 2.0 * options_.period), tau);  // missed periods change no torque
     }
     bool finite = true;
     for (std::size_t j = 0; j < n_; ++j) {
@@ -111,6 +126,19 @@ public:
   }
 
 private:
+  /// Shortest control period that is an interruption: `state_timeout` of the controller in Python [s].
+  static constexpr double kInterrupted = 0.2;
+
+  bool is_near(const double * wanted, const double * q) const noexcept
+  {
+    for (std::size_t j = 0; j < n_; ++j) {
+      if (!(std::fabs(wanted[j] - q[j]) <= options_.step)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   void torques(
     const double * parameters, const double * q, const double * v, const Reference * reference,
     double * state, double * tau) noexcept
@@ -155,9 +183,10 @@ private:
   const ExportedModel & model_;
   const TorqueLawOptions options_;
   const std::size_t n_;
-  std::vector<double> now_, next_, state_, next_state_, a_, next_tau_;
+  std::vector<double> now_, next_, state_, next_state_, a_, next_tau_, held_;
+  const std::vector<double> still_;
   double share_ = 1.0;
-  bool started_ = false;
+  bool started_ = false, interrupted_ = false;
 };
 
 }  // namespace robot_sysid_controllers
