@@ -296,7 +296,7 @@ def test_a_first_time_that_is_not_a_number_costs_one_sample(
 
 
 def test_a_refused_recording_says_what_was_left_out(motion: ServoRecording) -> None:
-    with pytest.raises(SignalError, match=r"99 of 100 samples of q .* time that does not increase"):
+    with pytest.raises(SignalError, match=r"99 of 100 samples of q .* times do not increase"):
         replace(motion, t=motion.t[::-1], q=motion.q[::-1])
 
 

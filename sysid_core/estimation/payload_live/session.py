@@ -373,7 +373,7 @@ class PayloadSession:
         newest = self._streams.recent(seconds, self._lag_ns)
         if len(newest) < _FEWEST:
             raise EstimationError(
-                f"Only {len(newest)} wrench samples of the last {seconds:.1f} s lie between two joint states.",
+                f"Only {len(newest)} wrench sample(s) of the last {seconds:.1f} s lie between two joint states.",
                 remedy="Check that data_logger is active, that the sensor isn't frozen, and that wrench and joint states have the same clock.",
             )
         stamps = np.array([stamp for stamp, _, _ in newest], dtype=np.int64)

@@ -100,7 +100,7 @@ def test_the_newest_moment_tells_the_part_without_marks_or_order(
         state = np.zeros(len(model.joint_names))
         frozen.add_joints(10_000_000 * k, state, state, state)
         frozen.add_wrench(10_000_000 * k, BIAS)
-    with pytest.raises(EstimationError, match="1 new readings"):
+    with pytest.raises(EstimationError, match="Only 1 wrench sample"):
         frozen.held_data(0.3)
 
 
