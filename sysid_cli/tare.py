@@ -118,7 +118,7 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
         )
     if calibration.matrix[0, 0] < 0:
         lines.append(
-            "The measured wrench acts from the load on the sensor (f = +m g at rest). The calibration negates it."
+            "The measured wrench acts from the load on the sensor (f = +m g at rest); it is negated by the calibration."
         )
     if calibration.tool_pi[0] > 0:
         lines.append("This load is stored as the tool. Estimates that use this file exclude it.")
