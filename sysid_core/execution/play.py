@@ -199,6 +199,7 @@ class GuardedPlay(GoalPlay):
     def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
         super().__init__(whole_of(path, acceleration, settings.speed_scale, settings.slow_start))
         self._sent = self._begun = self._stopping = self._ended = False
+        self._reported = 0.0  # progress of the last report [s]
 
     @property
     def at_end(self) -> bool:
@@ -225,9 +226,16 @@ class GuardedPlay(GoalPlay):
             self._u = min(self._u + dt, self._played.duration)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Return the commanded posture at the time of a measured state, shape (n,)."""
+        """Return the commanded posture at the time of a measured state, shape (n,).
+
+        A guard whose control loop was stalled is behind until its next report, at most by the time
+        since the last one: the posture in this interval that is nearest to q is taken.
+        """
         age = float(np.clip(self._now - stamp, 0.0, longest))
-        return self._played.at(max(self._u - age, 0.0) if self._begun else 0.0)[0]
+        u = max(self._u - age, 0.0) if self._begun else 0.0
+        if q is not None and self._reported < u:
+            u = min(self._played.nearest(q, 0.0 * q, self._reported, u).u, u)
+        return self._played.at(u)[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
         """Return the goal with the whole path, which is sent once."""
@@ -240,7 +248,7 @@ class GuardedPlay(GoalPlay):
         """Use the progress on the path [s] that the guard reported at a stamp."""
         if u is None or not self._sent or self._ended:
             return
-        self._begun = True
+        self._begun, self._reported = True, u
         ahead = 0.0 if self._stopping else self._now - stamp
         self._u = float(np.clip(u + ahead, 0.0, self._played.duration))
 
@@ -248,7 +256,7 @@ class GuardedPlay(GoalPlay):
         """Record that the guard holds the robot again."""
         self._ended = True
         if not self._stopping:
-            self._u = self._played.duration
+            self._u = self._reported = self._played.duration
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
         """Request a stop from the guard, which brakes immediately within the limits."""
@@ -312,6 +320,7 @@ class StreamedPlay(Play):
 
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
         """Advance by a time step [s]; the speed scaling of the robot does not apply to a stream."""
+        dt = min(dt, self._settings.longest_step)
         self._step, before = dt, self.command()[0]
         if self._stop is not None:
             self._stop_time += dt

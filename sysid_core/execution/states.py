@@ -59,6 +59,8 @@ class ExecutorSettings:
         slider: True if the robot has a speed slider, which may be moved while a goal is on its way.
         guarded: True if a motion guard receives the whole motion, and brakes along its path by
             itself.
+        longest_step: Largest time step of streamed commands [s]. A robot that holds its last
+            position during a stall of the executor must not make up for it by a jump.
     """
 
     speed_scale: float = 1.0
@@ -74,6 +76,7 @@ class ExecutorSettings:
     clocked: bool = False
     slider: bool = False
     guarded: bool = False
+    longest_step: float = float("inf")
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed_scale <= 1.0:

@@ -19,7 +19,8 @@ class DataLoggerConfig(CommonConfig):
     directory: str = parameter("recordings", "Folder for bags without a given path.")
     chunk_bytes: int = parameter(
         4096,
-        "Size of a chunk of the bag; a killed process loses one chunk [byte].",
+        "Size of a chunk of the bag; a killed process loses one chunk. The index keeps 0.63 kB of memory for each"
+        " chunk until the bag is closed [byte].",
         minimum=512,
         maximum=2**24,
     )

@@ -92,8 +92,10 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
         config: Parameters of the executor.
         speed_scale: Fraction of the planned speed.
     """
+    holds = config.command_mode is CommandMode.POSITION  # set points are extrapolated instead
     return ExecutorSettings(
         speed_scale=speed_scale,
+        longest_step=2.0 / config.rate_hz if holds else float("inf"),
         slow_start=config.slow_start_s,
         start_tolerance=config.start_tolerance,
         rest_velocity=config.rest_velocity,

@@ -68,9 +68,7 @@ class Manager:
         self.states: list[tuple[float, np.ndarray]] = []
         self.said: dict[str, str] = {}
         self.node.create_subscription(JointState, "/joint_states", self._on_state, 1000)
-        self.beat = self.node.create_publisher(Empty, "/motion_guard/heartbeat", 1)
         self.beating = False
-        self.node.create_timer(0.02, lambda: self.beating and self.beat.publish(Empty()))
         self.node.create_subscription(
             String, "/motion_guard/state", lambda m: self.said.update(guard=m.data), LATCHED
         )
@@ -86,6 +84,11 @@ class Manager:
         while not true():
             assert time.monotonic() < end, f"never happened: {what}"
             self.executor.spin_once(timeout_sec=0.02)
+
+    def beat(self, guard: str) -> None:
+        """Send heartbeats to a guard, as long as `beating`."""
+        self.beating, out = True, self.node.create_publisher(Empty, f"/{guard}/heartbeat", 1)
+        self.node.create_timer(0.02, lambda: self.beating and out.publish(Empty()))
 
     def call(self, kind: Any, service: str, **fields: Any) -> Any:
         client = self.node.create_client(kind, service)

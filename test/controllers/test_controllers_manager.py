@@ -30,13 +30,13 @@ if MANAGER is None or not has_plugins("controller_interface", "robot_sysid"):
     pytest.skip("needs robot_sysid built beside ros2_control", allow_module_level=True)
 
 from builtin_interfaces.msg import Duration  # noqa: E402
+from busy_machine import patience  # noqa: E402
 from geometry_msgs.msg import Inertia, Vector3  # noqa: E402
 from live_nodes import PATIENT  # noqa: E402
 from rclpy.action import ActionClient  # noqa: E402
 from robot_sysid.action import ExecuteTrajectory  # noqa: E402
 from robot_sysid.msg import InertialEstimate, PayloadEstimate  # noqa: E402
 from robot_sysid.srv import Arm  # noqa: E402
-from std_msgs.msg import Empty  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
@@ -95,14 +95,21 @@ def description() -> str:
 
 
 @pytest.fixture
-def manager(robot, description: str, tmp_path: Path) -> Iterator[Manager]:
+def silence(request: pytest.FixtureRequest) -> float:
+    """Timeout of the guard: longer where the executor's process shares a busy machine [s]."""
+    shared = request.function.__name__.startswith("test_the_executor")
+    return 0.3 * (patience() if shared else 1.0)
+
+
+@pytest.fixture
+def manager(robot, description: str, silence: float, tmp_path: Path) -> Iterator[Manager]:
     """A manager with the controllers' parameters and a description of the hardware."""
     exported = robot[1]
     guard = {
         **exported["motion_guard"],
         "command_interfaces": ["position", "velocity"],
         "limits": {**exported["motion_guard"]["limits"], "acceleration": ACCELERATION},
-        "executor_timeout": 0.3,
+        "executor_timeout": silence,
     }
     after = {
         **guard,
@@ -147,14 +154,20 @@ def swing(seconds: float = 4.0, points: int = 81) -> tuple[JointTrajectory, np.n
     return message, rows
 
 
+def plays(manager: Manager, guard: str = "motion_guard") -> np.ndarray:
+    """Rows of a swing that a guard has begun."""
+    manager.beat(guard)
+    trajectory, rows = swing()
+    manager.publish(trajectory, f"/{guard}/trajectory")
+    manager.until(lambda: manager.call(Trigger, f"/{guard}/play").success, "it plays")
+    return rows
+
+
 def test_a_guard_plays_and_brakes_along_its_path_when_the_executor_falls_silent(manager):
     manager.start("motion_guard")
-    manager.beating = True
     manager.until(lambda: manager.said.get("guard") == "holding", "the guard holds")
-    trajectory, rows = swing()
     assert not manager.call(Trigger, "/motion_guard/play").success
-    manager.publish(trajectory, "/motion_guard/trajectory")
-    manager.until(lambda: manager.call(Trigger, "/motion_guard/play").success, "it plays")
+    rows = plays(manager)
     start = len(manager.states)
     manager.until(lambda: manager.states[-1][1][0, 0] > 0.3, "it moves")
     manager.beating = False
@@ -181,9 +194,7 @@ def interrupted(manager: Manager, seconds: float) -> tuple[np.ndarray, np.ndarra
 def test_a_guard_whose_manager_was_stopped_holds_the_robot_where_it_is(manager):
     """It went on along its path by 2 s at once, as a trajectory controller does."""
     manager.start("motion_guard")
-    manager.beating = True
-    manager.publish(swing()[0], "/motion_guard/trajectory")
-    manager.until(lambda: manager.call(Trigger, "/motion_guard/play").success, "it plays")
+    plays(manager)
     start = len(manager.states)
     manager.until(lambda: manager.states[-1][1][1, 0] > 0.3, "it moves")
     before, after = interrupted(manager, 2.0)
@@ -195,9 +206,7 @@ def test_a_guard_whose_manager_was_stopped_holds_the_robot_where_it_is(manager):
 
 def test_a_guard_that_is_deactivated_in_motion_leaves_no_velocity_behind(manager):
     manager.start("motion_guard")
-    manager.beating = True
-    manager.publish(swing()[0], "/motion_guard/trajectory")
-    manager.until(lambda: manager.call(Trigger, "/motion_guard/play").success, "it plays")
+    plays(manager)
     manager.until(lambda: manager.states[-1][1][1, 0] > 0.2, "it moves")
     assert manager.switch(off=["motion_guard"])
     manager.until(lambda: bool(np.all(manager.states[-1][1][1] == 0.0)), "no velocity")
@@ -275,13 +284,7 @@ class TestSimulated:
         still = manager.states[-1][1][0]
         assert np.abs(still).max() < 1e-3  # nobody commands it: it is held
         manager.start("torque_controller", "guard_before")
-        manager.beating = True
-        trajectory, rows = swing()
-        guard = "/guard_before"
-        beat = manager.node.create_publisher(Empty, f"{guard}/heartbeat", 1)
-        manager.node.create_timer(0.02, lambda: manager.beating and beat.publish(Empty()))
-        manager.publish(trajectory, f"{guard}/trajectory")
-        manager.until(lambda: manager.call(Trigger, f"{guard}/play").success, "it plays")
+        rows = plays(manager, "guard_before")
         start = len(manager.states)
         manager.until(lambda: manager.states[-1][1][0, 0] > 0.3, "it moves")
         manager.beating = False
@@ -293,11 +296,7 @@ class TestSimulated:
 
     def test_after_an_interruption_torques_hold_it_where_it_stands(self, manager):
         manager.start("torque_controller", "guard_before")
-        guard = "/guard_before"
-        beat = manager.node.create_publisher(Empty, f"{guard}/heartbeat", 1)
-        manager.node.create_timer(0.02, lambda: beat.publish(Empty()))
-        manager.publish(swing()[0], f"{guard}/trajectory")
-        manager.until(lambda: manager.call(Trigger, f"{guard}/play").success, "it plays")
+        plays(manager, "guard_before")
         manager.until(lambda: manager.states[-1][1][1, 0] > 0.3, "it moves")
         start = len(manager.states)
         before, after = interrupted(manager, 2.0)

@@ -87,6 +87,15 @@ def test_irregular_steps_never_break_the_acceleration_limit(steps):
     assert_smooth(times, commands, AWAY)
 
 
+def test_a_robot_that_holds_its_position_during_a_stall_of_the_executor_does_not_jump_afterwards():
+    settings = dataclasses.replace(QUICK, longest_step=0.01)
+    executor = Executor(MODEL, TRAJECTORY, LIMITS, settings=settings)
+    _, commands = play(steps=np.array([0.005] * 49 + [0.15]), executor=executor)
+    assert commands[-1].state is ExecutorState.DONE
+    q, v = (np.array([getattr(c, key) for c in commands if c.q is not None]) for key in "qv")
+    assert np.abs(np.diff(q, axis=0)).max() < 0.011 * np.abs(v).max()
+
+
 FAULTS: dict[str, tuple[Change, str]] = {
     "stale": (lambda m, now: dataclasses.replace(m, stamp=now - 1.0), "stale|older"),
     "none": (lambda m, now: None, "no joint state"),

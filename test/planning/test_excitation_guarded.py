@@ -10,6 +10,7 @@ import pytest
 from executor_play import AWAY, LIMITS, MODEL, QUICK, TRAJECTORY, play
 
 from sysid_core.execution import Executor, ExecutorState, Measured, Outgoing
+from sysid_core.execution.play import GuardedPlay
 
 DT = 0.005
 
@@ -56,6 +57,21 @@ def test_each_motion_is_handed_over_once_and_whole():
     assert way.trajectory.q[0] == pytest.approx(AWAY, abs=1e-9)
     assert motion.trajectory.q[-1] == pytest.approx(TRAJECTORY.q[-1], abs=1e-9)
     assert executor.worst_error < 0.01
+
+
+def test_a_guard_whose_control_loop_was_stalled_is_no_tracking_error():
+    """The control loop stood still for 0.15 s, and the next report of the guard is yet to come."""
+    guarded_play = GuardedPlay(TRAJECTORY, LIMITS.acceleration, QUICK)
+    guarded_play.outgoing(0.0)
+    at, middle = guarded_play._played.at, 0.5 * guarded_play._played.duration
+    guarded_play.clock(middle, at(middle)[0], 0.0)
+    for k in range(1, 31):
+        guarded_play.advance(0.005 * k, 0.005, None)
+    assert np.abs(at(middle + 0.15)[0] - at(middle)[0]).max() > 0.1
+    for u in (middle, middle + 0.07):
+        assert guarded_play.expected(0.15, 1.0, at(u)[0]) == pytest.approx(at(u)[0], abs=1e-3)
+    late = guarded_play.expected(0.15, 1.0, at(middle - 0.15)[0])  # it doesn't follow the guard
+    assert np.abs(late - at(middle - 0.15)[0]).max() > 0.1
 
 
 @pytest.mark.parametrize("cancelled", [True, False])
