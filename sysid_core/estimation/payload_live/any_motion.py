@@ -13,7 +13,12 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import CompressedWrenches, PayloadData
 from sysid_core.estimation.payload_live.marks import marked_spans, on_one_clock
-from sysid_core.estimation.payload_live.online import ChangeKind, OnlinePayload, PayloadChange
+from sysid_core.estimation.payload_live.online import (
+    NOTICED_S,
+    ChangeKind,
+    OnlinePayload,
+    PayloadChange,
+)
 from sysid_core.estimation.payload_live.session import LoadChange, require_wrench
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, SplineMotion
@@ -41,7 +46,6 @@ _LONGEST_GAP_NS = 100_000_000  # between joint states
 _FEWEST_POSTURES = 4
 _LATEST = (0.2, 0.5)  # [s] of delays: usual ones, and those of separate clocks
 _DELAY_STEP = 0.02  # [s]
-_NOTICED_S = 0.5  # [s] within which a change of the load is noticed, with samples of both loads
 _ONLY_GRAVITY = (
     "The accelerations explain the wrench worse than gravity alone: only gravity was used. Check stamps and"
     " noise of the positions."
@@ -209,7 +213,7 @@ def _of_one_load(
         return slice(0, len(data)), (), running
     held = running is not None and running.values[0] > 3.0 * running.standard_deviations[0]
     stamp_s = changes[-1].stamp_s
-    first, noticed = np.searchsorted(data.time, [stamp_s, stamp_s - _NOTICED_S]).tolist()
+    first, noticed = np.searchsorted(data.time, [stamp_s, stamp_s - NOTICED_S]).tolist()
     if held or changes[-1].kind is not ChangeKind.DETACHED or noticed < _FEWEST_POSTURES:
         return slice(first, len(data)), changes, running
     rows, earlier, running = _of_one_load(data.select(slice(noticed)), estimator)

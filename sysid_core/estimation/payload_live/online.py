@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,11 @@ from sysid_core.signals.wrench import SensorCalibration
 
 _TIME_CONSTANT_S = 0.1  # time constant of the mean [s]
 _HOLD_S = 0.1  # for how long it must stay beyond the limit [s]
+NOTICED_S = 0.5  # [s] within which a change of the load is noticed, with samples of both loads
+_SCATTER, _SCATTER_S = (
+    4.0,
+    1.0,
+)  # of the mean, squared, in what is expected: assumed for the first second
 
 
 class ChangeKind(Kind):
@@ -53,33 +59,34 @@ class ChangeDetector:
 
     An exponentially weighted mean of the residual (Roberts 1959) is compared with its standard
     deviation, which includes noise, the uncertainty of the estimate, and a share of the signal for
-    errors of gain and delay. A change is reported if the mean stays beyond the limit for several
-    samples, so that spikes and impacts do not count.
+    errors of gain and delay. If earlier means scatter more than this, such as those of noise that is
+    correlated in time, the scatter counts. A change is reported if the mean stays beyond the limit
+    for several samples, so that spikes and impacts do not count.
 
     Args:
-        noise_sd: Noise standard deviation of one sample of each signal, shape (n,).
+        noise_sd: Noise standard deviation of one sample of each signal, shape (n,); six signals are
+            the force and torque of a wrench, whose three axes are judged together.
         share: Model error relative to the usual size of the signal [-].
-        limit: Limit of the mean residual, in standard deviations.
+        limit: Limit of the mean residual, in standard deviations; by default the one that three axes
+            exceed as rarely as one axis exceeds five.
     """
 
     def __init__(
         self,
         noise_sd: ArrayLike,
         *,
-        share: float = 0.02,
-        limit: float = 7.0,
+        share: float = 0.025,
+        limit: float = 5.6,
     ) -> None:
         self.noise_sd = np.asarray(noise_sd, dtype=float)
         self.share = share
         self.limit = limit
-        self.reset()
-
-    def reset(self) -> None:
-        """Delete all samples, for example after a change."""
         self._mean = np.zeros(len(self.noise_sd))
         self._signal = np.zeros(len(self.noise_sd))
         self._last: float | None = None
         self._beyond: list[tuple[float, Array]] = []
+        self._recent: deque[tuple[float, float, Array]] = deque()
+        self._scatter, self._seconds = np.array([_SCATTER]), _SCATTER_S
 
     @property
     def jump(self) -> Array:
@@ -107,16 +114,26 @@ class ChangeDetector:
         self._signal = np.maximum(self._signal + slow * (np.abs(predicted) - self._signal), 0.0)
         size = np.maximum(np.abs(predicted), self._signal)
         white = self.noise_sd**2 * a / max(2.0 - a, 1e-9)
-        groups = len(size) == 6  # a wrench: crosstalk within forces, within torques, and into these
-        if groups:
+        axes = 3 if len(size) == 6 else 1
+        if axes == 3:  # crosstalk within forces, within torques, and into these
             force, torque = np.linalg.norm(size[:3]), np.linalg.norm(size[3:])
             size = np.repeat([force, np.hypot(torque, _CROSSTALK * force)], 3)
-        sd = np.sqrt(white + np.square(open_sd) + (self.share * size) ** 2 + 1e-12)
-        if np.max(np.abs(self._mean) / sd) < self.limit:
+        variance = white + np.square(open_sd) + (self.share * size) ** 2 + 1e-12
+        square = (self._mean**2 / variance).reshape(-1, axes).sum(axis=1)
+        self._learn(stamp_s, dt, square / axes)
+        if np.max(square / np.maximum(self._scatter, 1.0)) < self.limit**2:
             self._beyond = []
             return False
         self._beyond.append((stamp_s, residual))
         return stamp_s - self._beyond[0][0] >= _HOLD_S
+
+    def _learn(self, stamp_s: float, dt: float, square: Array) -> None:
+        """Add a squared mean to the scatter as soon as a change can no longer be its cause."""
+        self._recent.append((stamp_s, dt, square))
+        while stamp_s - self._recent[0][0] > NOTICED_S:
+            _, dt, square = self._recent.popleft()
+            self._seconds += dt
+            self._scatter = self._scatter + dt / self._seconds * (square - self._scatter)
 
 
 def kind_of_change(mass: float, sd: float) -> ChangeKind:
