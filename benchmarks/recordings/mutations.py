@@ -412,24 +412,11 @@ def named(verdict: Verdict, codes: tuple[str, ...], joints: str) -> str:
     return "right" if not joints or set(told) <= set(joints.split()) else "wrong"
 
 
-CAUSES = {
-    *SIZE,
-    *[
-        "effort-signs",
-        "effort-sign",
-        "position-signs",
-        "position-sign",
-        "joint-signs",
-        "joint-sign",
-        "effort-order",
-        "position-order",
-        "joint-order",
-    ],
-    *["zero-angle", "mounting", "angle-unit", "gain", "joint-scale", "stamps", "stamps-inertia"],
-    *["gravity-subtracted", "weight-lacking", "joint-late", "efforts-late", "effort-dead"],
-    *["efforts-late-corrected", "one-of"],
-    *["position-frozen", "load-surplus", "load-lacking", "load-comes-or-goes", "other-robot"],
-}
+_CODES = """effort-signs effort-sign position-signs position-sign joint-signs joint-sign effort-order
+position-order joint-order zero-angle mounting angle-unit gain joint-scale stamps stamps-inertia
+gravity-subtracted weight-lacking joint-late efforts-late effort-dead efforts-late-corrected one-of
+position-frozen load-surplus load-lacking load-comes-or-goes other-robot"""
+CAUSES = {*SIZE, *_CODES.split()}
 
 
 def table(path: Path) -> None:

@@ -70,6 +70,8 @@ class Evidence:
         by_block: Contribution of each block of time to `log`, shape (blocks,).
         friction: Most likely Coulomb friction, viscous friction, drive inertia and offset of each
             joint, shape (n, 4); empty: not estimated.
+        off: Most likely relative errors of the torques as described, by the errors of all masses
+            together and of each gain, shape (n,); empty: not estimated.
     """
 
     log: float
@@ -78,6 +80,7 @@ class Evidence:
     left: Array
     by_block: Array
     friction: Array = field(default_factory=lambda: np.empty((0, 4)))
+    off: Array = field(default_factory=lambda: np.empty(0))
 
 
 class Motion:
@@ -177,8 +180,9 @@ def evidence(
     y[:, silent] = samples.tau[:, silent] - samples.tau[:, silent].mean(axis=0)
     X = np.concatenate([A * own, *more], axis=2) if more else A * own
     if thorough:
-        links = X[:, :, :n_inertial]
-        X[:, :, :n_inertial] = _without_scale(links, A @ prior, samples.size)
+        rigid, links = A @ prior, X[:, :, :n_inertial]
+        common = _share_of_scale(links, rigid, samples.size)
+        links -= rigid[:, :, None] * common
         X[:, :, len(prior) + 3 * n] *= not exact
     products, unit = (motion.product(X), np.ones(X.shape[2])) if more else (motion.products, own)
     X[:, silent] = 0.0
@@ -254,21 +258,22 @@ def evidence(
         added = slice(len(prior), len(prior) + 10)
         pi[-10:] += load + load_sd * z[added]
         of_parameters[:, -10:] += load_sd * inverse[:, added]
-    rubbed = (own * z[: len(own)])[n_inertial:].reshape(n, 4)
-    return Evidence(worth, pi, np.linalg.norm(of_parameters, axis=0), out, by_block, rubbed)
+    rubbed, off = (own * z[: len(own)])[n_inertial:].reshape(n, 4), np.zeros(n)
+    if thorough:
+        little = z[len(prior) + 10 * bool(tool) :]
+        off = OFF * little[:n] + DENSITY * little[3 * n] - common @ z[:n_inertial]
+    return Evidence(worth, pi, np.linalg.norm(of_parameters, axis=0), out, by_block, rubbed, off)
 
 
-def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:
-    """Regressor columns of the links, without the part that a common factor of all masses explains,
-    shape (K, n, p).
+def _share_of_scale(columns: Array, rigid: Array, size: Array) -> Array:
+    """Part of the regressor columns of the links that a common factor of all masses explains, as a
+    share of that factor's column, shape (p,).
 
-    The common factor has a prior of its own. Without this separation, independent errors of the
-    links could explain any factor.
+    The common factor has a prior of its own, and this part is taken out of the columns. Otherwise,
+    independent errors of the links could explain any factor.
     """
     r = rigid / size**2
-    return np.asarray(
-        columns - rigid[:, :, None] * (np.tensordot(r, columns, 2) / np.sum(r * rigid))
-    )
+    return np.asarray(np.tensordot(r, columns, 2) / np.sum(r * rigid))
 
 
 def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> Array:

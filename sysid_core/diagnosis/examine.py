@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -25,7 +25,7 @@ from sysid_core.diagnosis.explain import (
     probability,
 )
 from sysid_core.diagnosis.hypotheses import Fault
-from sysid_core.diagnosis.next_motion import NextMotion, next_motion
+from sysid_core.diagnosis.next_motion import NextMotion, disagreement, next_motion
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
 from sysid_core.reasons import Reason, Severity, Verdict
@@ -137,26 +137,36 @@ class Examination:
         some = len(self.findings) < _TOGETHER or self.shares[0] <= 1.0 - FAIL_SHARE
         return fits and some and min(self.shares) <= FAIL_SHARE
 
-    @property
+    def _matters(self, beside: Sequence[Explanation]) -> bool:
+        """True if these explanations would change the result: the description is more likely wrong
+        than right, the masses may all be wrong with the unit of the efforts, or they would add more
+        to the expected square error of predicted torques than the residual.
+        """
+        here = [e for e in self.ranked if e.hypothesis.kind is Fault.NONE]
+        unit = any(e.hypothesis.kind is Fault.EFFORT_UNIT for e in beside)
+        if unit or self.samples is None or not here or probability(self.ranked, *_WARNINGS) > 0.5:
+            return bool(beside)
+        more = (e.probability * disagreement(self.samples, here[0], e) for e in beside)
+        return sum(more) > float(np.nanmean(here[0].evidence.left))
+
+    @cached_property
     def verdict(self) -> Verdict:
         """Verdict on the consistency of the recordings with the robot description."""
-        if FROZEN in (
-            reason.code for reason in self.streams.failures
-        ):  # what depends on this position can't be judged
+        if FROZEN in (r.code for r in self.streams.failures):  # the rest depends on this position
             return self.streams
         if not self.ranked:
             return Verdict((Reason.not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
         refused = any(r.severity is Severity.FAILURE for r in reasons)
-        declared = self.declared
-        near = [e for e in self.ranked if e.probability > 1.0 - SURE]
-        # Data are accepted by the odds by which a fault is named.
-        doubted = any(e.hypothesis.kind not in USABLE for e in near) and not refused
+        kinds = _FACTORS if any(e.is_off for e in self.ranked) else ()
+        near = [e for e in self.ranked if e.probability > 1.0 - SURE or e.hypothesis.kind in kinds]
+        beside = [e for e in near if e.hypothesis.kind not in _AS_DECLARED]
         unexplained = refused and not self._is_explained
-        if doubted or declared < 0.5 or unexplained:
+        unlikely = self.declared < 1.0 - SURE and probability(self.ranked, *USABLE) < 0.5
+        doubted = unlikely or unexplained
+        if doubted or ((self.declared < 0.5 or not refused) and self._matters(beside)):
             say = Reason.warning
-            unlikely = declared < 1.0 - SURE and probability(self.ranked, *USABLE) < 0.5
-            if unlikely or unexplained:
+            if doubted:
                 # Right up to a factor is not judged without a known load.
                 up_to_factor = probability(self.ranked, *USABLE, Fault.EFFORT_UNIT) > 0.5
                 if up_to_factor and not unexplained:
@@ -165,20 +175,9 @@ class Examination:
                     say = Reason.failure
                     near = [f.explanation for f in self.findings] + near
                     reasons = []
-            found = self.next_motion
-            reasons.append(
-                say(
-                    "cannot-tell",
-                    declared=declared,
-                    causes=[_code(e) for e in near],
-                    joints=[str(e.hypothesis.data.get("joint", "")) for e in near],
-                    sizes=[e.hypothesis.amount for e in near],
-                    probabilities=[e.probability for e in near],
-                    motion=found.motion if found else "any",
-                    moved=found.joint if found else "all",
-                    odds=float(np.exp(min(found.log_odds, MOST))) if found else None,
-                )
-            )
+            reasons.append(self._doubt(say, near))
+        elif beside and not refused:
+            reasons.append(self._doubt(Reason.held, beside, "doubt-harmless"))
         urdf, free = self.shares
         if free > FAIL_SHARE and not any(r.severity is Severity.FAILURE for r in reasons):
             reasons.append(Reason.warning("blocks-unpredicted", free=free, urdf=urdf))
@@ -186,8 +185,28 @@ class Examination:
         used = zip(self.joint_names, self.used, strict=True)
         if unexamined := [joint for joint, yes in used if not yes and joint not in told]:
             reasons.append(Reason.warning("joints-unexamined", joints=unexamined))
-        agree = Reason.held("data-agree", urdf=urdf, free=free, odds=declared)
-        return Verdict((*self.streams.reasons, *reasons) or (agree,))  # facts before inferences
+        agree = Reason.held("data-agree", urdf=urdf, free=free, odds=self.declared)
+        found = Verdict((*self.streams.reasons, *reasons))  # facts before inferences
+        return found if found.notable or found.not_judged else found + (agree,)
+
+    def _doubt(
+        self,
+        say: Callable[..., Reason],
+        near: Sequence[Explanation],
+        code: str = "cannot-tell",
+    ) -> Reason:
+        found = self.next_motion if code == "cannot-tell" else None
+        return say(
+            code,
+            declared=self.declared,
+            causes=[_code(e) for e in near],
+            joints=[str(e.hypothesis.data.get("joint", "")) for e in near],
+            sizes=[e.hypothesis.amount for e in near],
+            probabilities=[e.probability for e in near],
+            motion=found.motion if found else "any",
+            moved=found.joint if found else "all",
+            odds=float(np.exp(min(found.log_odds, MOST))) if found else None,
+        )
 
 
 def examine(

@@ -77,6 +77,13 @@ class Explanation:
         """True if the motion explains the efforts: most of their variance, on average over joints."""
         return not float(np.nanmean(self.evidence.left)) > FAIL_SHARE
 
+    @property
+    def is_off(self) -> bool:
+        """True if, as declared, all torques are off by a larger factor than a description usually is."""
+        off = self.evidence.off if self.hypothesis.kind is Fault.NONE else np.empty(0)
+        factor = 1.0 + float(np.median(off)) if len(off) else 1.0
+        return bool(abs(np.log(max(factor, 1e-9))) > 2.0 * DENSITY)
+
     def mend(self, samples: Samples) -> Samples:
         """Correct samples for the hypothesis; a tool becomes part of the last link as estimated."""
         if self.hypothesis.kind is not Fault.TOOL:

@@ -63,6 +63,23 @@ def next_motion(samples: Samples, first: Explanation, second: Explanation) -> Ne
     return best
 
 
+def disagreement(samples: Samples, declared: Explanation, other: Explanation) -> float:
+    """Return by how much of their variance the torques that two explanations predict differ, on
+    average over the joints, in the recorded or a simple other motion, whichever shows the most.
+    """
+    worst, used = 0.0, samples.used
+    for there in (samples, *(there for _, _, there in _motions(samples))):
+        try:
+            first, second = (predicted(there, e)[:, used] for e in (declared, other))
+        except ModelError:
+            continue
+        share = np.mean((second - first) ** 2, axis=0) / np.maximum(
+            first.var(axis=0), samples.size[used] ** 2
+        )
+        worst = max(worst, float(np.mean(share)))
+    return worst
+
+
 def _expected(motion: Samples, truth: Explanation, other: Explanation) -> float:
     """Log-odds of a true explanation against another one on simulated torques; 0 if the loops do
     not close.
@@ -115,8 +132,21 @@ def _moving(samples: Samples) -> Samples:
 
 def _recorded(samples: Samples, truth: Explanation) -> Samples:
     """Samples of a motion with the torques that would be recorded if an explanation is right."""
-    K, n = samples.q.shape
-    nothing = np.zeros_like(samples.tau)
+    recorded = predicted(samples, truth)
+    noise = np.random.default_rng(0).normal(size=recorded.shape) * samples.size
+    recorded += noise * np.sqrt(np.nan_to_num(truth.evidence.left))
+    size = np.maximum(recorded.std(axis=0), 1e-4 * recorded.std(axis=0).max())
+    nothing, later = np.zeros_like(samples.tau), np.zeros_like(samples.later)
+    return replace(samples, tau=recorded, tau_dot=nothing, later=later, size=size)
+
+
+def predicted(samples: Samples, truth: Explanation) -> Array:
+    """Return the torques that would be recorded in a motion if an explanation is right, shape (K, n).
+
+    Raises:
+        ModelError: Loops do not close.
+    """
+    n, nothing = samples.q.shape[1], np.zeros_like(samples.tau)
 
     def understood(tau: Array) -> Samples:
         return truth.hypothesis.mend(
@@ -126,12 +156,10 @@ def _recorded(samples: Samples, truth: Explanation) -> Samples:
     there = understood(nothing)
     # Torques are understood as a linear function of the recorded ones, which is inverted here.
     per_joint = np.array([understood(nothing + row).tau[0] - there.tau[0] for row in np.eye(n)])
-    Y = there.model.torque_regressor(there.q, there.v, there.a)
+    Y, described = there.model.torque_regressor(there.q, there.v, there.a), there.model.pi.ravel()
     tau = Y @ truth.evidence.inertial - there.tau
+    tau += (Y @ described) * truth.evidence.off
     tau += np.stack([there.friction(j) @ truth.evidence.friction[j] for j in range(n)], axis=1)
-    left = np.nan_to_num(truth.evidence.left) * samples.size**2
-    tau += np.random.default_rng(0).normal(size=(K, n)) * np.sqrt(left)
-    recorded = np.linalg.solve(per_joint.T, tau.T).T
-    size = np.maximum(recorded.std(axis=0), 1e-4 * recorded.std(axis=0).max())
-    later = np.zeros_like(samples.later)
-    return replace(samples, tau=recorded, tau_dot=nothing, later=later, size=size)
+    mute = list(truth.hypothesis.mute)
+    tau[:, mute] = samples.tau[:, mute].mean(axis=0)
+    return np.asarray(np.linalg.solve(per_joint.T, tau.T).T)

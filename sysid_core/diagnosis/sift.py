@@ -105,16 +105,14 @@ def refined(
         return hypothesis
 
     def mended(x: float) -> Hypothesis:
-        if angle:
-            assert joint is not None
-            return replace(zero_angle(names, joint, x), share=share)
-        if kind is Fault.CLOCK:
-            return replace(clock_fault(float(np.exp(x))), share=share)
         if kind is Fault.MASSES:
             return mass_fault(samples.model, float(np.exp(x)))
-        if joint is None:
-            return replace(scale_fault(float(np.exp(x))), share=share)
-        return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
+        if angle or kind is Fault.GAIN:
+            assert joint is not None
+            found = zero_angle(names, joint, x) if angle else gain_fault(names, joint, np.exp(x))
+        else:
+            found = (clock_fault if kind is Fault.CLOCK else scale_fault)(float(np.exp(x)))
+        return replace(found, share=share)
 
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
     reach = STEP if angle else 0.7

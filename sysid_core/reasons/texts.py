@@ -220,6 +220,11 @@ TEXTS: Mapping[str, Text] = {
         "A cause is named only if it is 20 times as likely as all other causes together.",
         "motions.md",
     ),
+    "doubt-harmless": Text(
+        "Doubt without consequence",
+        "These causes explain the efforts about as well as the declarations do: {causes} (in this order, of the joints {joints}), with the"
+        " probabilities {probabilities:.2g}. They would hardly change the result: the torques that they predict differ by less than the residual.",
+    ),
     "one-of": Text(
         "One of several faults",
         "One of these faults is present, but the data do not show which: {causes}. In the same order, they concern {joints} and have the probabilities {probabilities:.2g}."

@@ -585,6 +585,30 @@ def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
         assert {reason.code for reason in two.verdict.failures} == codes
 
 
+def test_a_doubt_is_stated_only_if_it_changes_the_result(model, run):
+    """Of a wrong gain of a joint that predicts the same torques, nothing depends."""
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
+    names, used = model.joint_names, np.ones(model.nv, dtype=bool)
+
+    def doubted(hypothesis: Hypothesis, likely: float, factor: float = 1.0) -> Verdict:
+        seen = samples.with_torques(lambda x: factor * x)
+        pair = ((AS_DECLARED, 1.0 - likely), (hypothesis, likely))
+        ranked = tuple(Explanation(h, evidence_of(seen, h), p, model) for h, p in pair)
+        return Examination(names, used, (), ranked, (0.01, 0.01), 10.0, samples=seen).verdict
+
+    same = doubted(gain_fault(names, 3, 1.2), 0.6)
+    assert same.outcome is Outcome.PASS
+    assert [reason.code for reason in same.held] == ["doubt-harmless", "data-agree"]
+    assert doubted(zero_angle(names, 1, -0.5), 0.1).codes == ("cannot-tell",)
+    # The masses depend on the unit of the efforts, or belong to a description that is wrong.
+    assert doubted(scale_fault(3.0), 0.1).codes == ("cannot-tell",)
+    assert doubted(mass_fault(model, 3.0), 0.6).codes == ("cannot-tell",)
+    assert doubted(mass_fault(model, 3.0), 0.4).outcome is Outcome.PASS
+    # Small errors of the description may absorb a factor, but not in silence.
+    assert doubted(scale_fault(2.5), 0.01, 1.5).outcome is Outcome.PASS
+    assert doubted(scale_fault(2.5), 0.01, 2.5).codes == ("cannot-tell",)
+
+
 def test_one_of_two_causes_is_told_and_efforts_are_never_unrelated_beside_a_model(model):
     n = model.nv
 
