@@ -135,10 +135,6 @@ class UseJudge:
         hum = wrench_hum(wrench)
         if hum is not None:
             verdict += (Reason.warning("wrench-hum", frequency_hz=hum.frequency_hz, text=hum.text),)
-        if motion_window(self.recording) is None:
-            verdict += (
-                Reason.failure("marks-missing", segments=tuple(PayloadSession.MOTION_SEGMENTS)),
-            )
         if not any(label.startswith(PayloadSession.TARE_PREFIX) for label in labels):
             verdict += (Reason.warning("tare-missing"),)
         motion = self._moved()

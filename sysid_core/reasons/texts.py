@@ -435,13 +435,6 @@ TEXTS: Mapping[str, Text] = {
     "wrench-hum": Text(
         "Periodic disturbance of the wrench", "{text}", "", "", "payload_identification.md"
     ),
-    "marks-missing": Text(
-        "No marks",
-        "The recording contains no messages that mark the start and the end of a motion. Their labels are NAME:start and NAME:end, where NAME is one of {segments}.",
-        "Execute a motion from `sysid plan payload` with `sysid run`, which records these marks, or publish them on the topic `marks` during the recording.",
-        "",
-        "payload_identification.md",
-    ),
     "tare-missing": Text(
         "No tare",
         "The recording has no marked tare postures.",
