@@ -27,6 +27,7 @@ LEAN = {  # what Dask's workers do beside the work cost a quarter of their proce
     "distributed.nanny.pre-spawn-environ": {},
 }
 FETCH = 30.0  # [s] for a result that is there
+STARTS = 120.0  # [s] for the first process: it takes seconds, on a busy machine more
 CLOSE, INTERRUPTED = 15.0, 3.0  # [s] for the processes to end, and after Ctrl-C
 AHEAD = 4  # items handed out for each worker: it is busy, and little is lost
 
@@ -79,7 +80,7 @@ class Engine:
             limit is ended, and another one repeats its item.
 
     Raises:
-        BatchError: Dask is not installed, or the scheduler does not answer.
+        BatchError: Dask is not installed, the memory limit is not a size, or no process starts.
 
     Examples:
         >>> with Engine(workers=1) as engine:
@@ -122,7 +123,9 @@ class Engine:
         try:
             import cryptography  # noqa: F401  # for TLS
             import dask
+            from dask.utils import parse_bytes
             from distributed import Client, LocalCluster
+            from distributed import TimeoutError as Late
         except ModuleNotFoundError as err:
             raise BatchError(
                 "Several processes need Dask and cryptography, which aren't installed.",
@@ -138,6 +141,14 @@ class Engine:
                     remedy=f"Check --cluster (or {ADDRESS}); `dask scheduler` prints its address.",
                 ) from err
             return
+        try:  # Dask would start processes for ever, each of which ends with the error
+            enough = parse_bytes(self.memory) > 0
+        except ValueError:
+            enough = False
+        if not enough:
+            raise BatchError(
+                f"'{self.memory}' is not a size of memory.", remedy="Give --memory as in 2GiB."
+            )
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # the processes inherit them
         with dask.config.set(LEAN):
@@ -156,7 +167,13 @@ class Engine:
             resource_tracker.ensure_running()  # else it unblocks it there
             self._local.loop.add_callback(signal.pthread_sigmask, signal.SIG_BLOCK, [signal.SIGINT])
             self._local.scale(self.workers)
-            self._client.wait_for_workers(1)
+            try:
+                self._client.wait_for_workers(1, timeout=STARTS)
+            except Late as err:
+                raise BatchError(
+                    f"No process has started within {STARTS:.0f} s.",
+                    remedy="Use --workers 1, which works in this process alone.",
+                ) from err
 
     @property
     def client(self) -> Any:

@@ -202,6 +202,17 @@ def test_an_address_that_nobody_answers_is_an_error_with_a_remedy() -> None:
         pass
 
 
+@pytest.mark.parametrize(("memory", "words"), [("lots", "not a size"), ("2GiB", "No process")])
+def test_processes_that_cannot_start_are_an_error_with_a_remedy(
+    memory: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask waited for them without end."""
+    monkeypatch.setattr("sysid_fleet.batch.engine.STARTS", 0.01)
+    with pytest.raises(BatchError, match=words) as refused, Engine(workers=2, memory=memory):
+        pass
+    assert refused.value.remedy
+
+
 def test_recordings_are_found_in_folders_patterns_and_storages(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     for name in ("a/1.csv", "a/2.mcap", "a/notes.txt", "3.csv"):
