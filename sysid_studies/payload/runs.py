@@ -159,19 +159,9 @@ def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyOb
     except SysIdError:
         inf = float("inf")
         return Result(case, method, inf, inf, inf, False, inf, 0.0, inf)
-    mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
-    z = error / sd
-    return Result(
-        case,
-        method,
-        mass,
-        com,
-        inertia,
-        bool(estimate.physically_consistent),
-        nees=float(np.mean(z**2)),
-        inside=float(np.mean(np.abs(z) < 2.0)),
-        score=score_deviations(error[4:], sd[4:]).interval,
-    )
+    errors, z = payload_errors(estimate.values, thing.pi, thing.size), error / sd
+    told = np.mean(z**2), np.mean(np.abs(z) < 2.0), score_deviations(error[4:], sd[4:]).interval
+    return Result(case, method, *errors, bool(estimate.physically_consistent), *map(float, told))
 
 
 def payload_error(estimate: Estimate, thing: StudyObject) -> tuple[Array, Array]:

@@ -224,17 +224,15 @@ class OnlinePayload:
         if known is None or self.n_samples < _SETTLED:
             return False
         wrench, left_open, noise = known
-        if self._detector is None:
-            self._detector = ChangeDetector(noise)
+        self._detector = self._detector or ChangeDetector(noise)
         self._detector.noise_sd = noise
         stamp_s, a = float(data.time[k]), data.a[k]
         if not self._detector.update(stamp_s, data.wrench[k] - wrench, wrench, left_open):
             return False
-        up = a / max(float(np.linalg.norm(a)), 1e-9)
-        mass = float(self._detector.jump[:3] @ up / np.linalg.norm(a))
-        sd = float(np.linalg.norm(noise[:3]) / np.linalg.norm(a)) / 2.0 + 0.02 * abs(
-            float(wrench[:3] @ up) / float(np.linalg.norm(a))
-        )
+        per_kg = a / max(float(a @ a), 1e-9)
+        mass = float(self._detector.jump[:3] @ per_kg)
+        sd = 0.5 * float(np.linalg.norm(noise[:3]) * np.linalg.norm(per_kg))
+        sd += 0.02 * abs(float(wrench[:3] @ per_kg))
         self.change = PayloadChange(stamp_s, kind_of_change(mass, sd / 3.0), mass)
         self._running.reset()
         self._detector = None
