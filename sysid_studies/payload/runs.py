@@ -161,7 +161,8 @@ def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyOb
         return Result(case, method, inf, inf, inf, False, inf, 0.0, inf)
     errors, z = payload_errors(estimate.values, thing.pi, thing.size), error / sd
     told = np.mean(z**2), np.mean(np.abs(z) < 2.0), score_deviations(error[4:], sd[4:]).interval
-    return Result(case, method, *errors, bool(estimate.physically_consistent), *map(float, told))
+    consistent = bool(estimate.physically_consistent)
+    return Result(case, method, *errors, consistent, *(float(x) for x in told))
 
 
 def payload_error(estimate: Estimate, thing: StudyObject) -> tuple[Array, Array]:
