@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from sysid_core.errors import BatchError, SysIdError
 
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
+STARTS = 120.0  # [s] for the first process: it takes seconds, on a busy machine more
 LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
     "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
     "distributed.admin.tick.interval": "1s",  # wakes the event loop, default every 20 ms
@@ -25,9 +26,10 @@ LEAN = {  # what Dask's workers do beside the work cost a quarter of their proce
     "distributed.admin.system-monitor.disk": False,
     # Its MALLOC_TRIM_THRESHOLD_ gives pages of every larger array back, to be faulted in again.
     "distributed.nanny.pre-spawn-environ": {},
+    # Where no process can be started again, work fails instead of waiting for ever.
+    "distributed.scheduler.no-workers-timeout": f"{STARTS}s",
 }
 FETCH = 30.0  # [s] for a result that is there
-STARTS = 120.0  # [s] for the first process: it takes seconds, on a busy machine more
 CLOSE, INTERRUPTED = 15.0, 3.0  # [s] for the processes to end, and after Ctrl-C
 AHEAD = 4  # items handed out for each worker: it is busy, and little is lost
 
@@ -251,6 +253,7 @@ def _outcome(future: Any, item: Item) -> Attempt[Item, Any] | None:
     """Outcome of an item whose work has ended; None if the result was lost on its way."""
     from distributed import KilledWorker
     from distributed import TimeoutError as Late
+    from distributed.scheduler import NoWorkerError
 
     if future.status == "finished":
         try:
@@ -258,10 +261,14 @@ def _outcome(future: Any, item: Item) -> Attempt[Item, Any] | None:
         except Late:  # its worker died with the result, which Dask may wait for without end
             return None
     error = future.exception() if future.status == "error" else None
-    killed = isinstance(error, KilledWorker)
-    if error is not None and not killed:
+    if isinstance(error, KilledWorker):
+        how = "every worker that processed it ended"
+    elif isinstance(error, NoWorkerError):
+        how = "no worker is left"
+    elif error is not None:
         return Attempt(item, None, error)
-    how = "every worker that processed it ended" if killed else f"it was {future.status}"
+    else:
+        how = f"it was {future.status}"
     return Attempt(item, None, _lost(how), lost=True)
 
 

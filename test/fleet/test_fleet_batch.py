@@ -19,7 +19,7 @@ import work
 
 from sysid_core.errors import BatchError
 from sysid_core.files import hash_of
-from sysid_fleet.batch import Engine, Rows, run_jobs
+from sysid_fleet.batch import Engine, Rows, engine, run_jobs
 from sysid_fleet.batch.rows import RowWriter
 from sysid_fleet.batch.run import Job
 from sysid_fleet.batch.sources import find_sources, local_copy
@@ -247,6 +247,18 @@ def test_processes_of_this_machine_take_nobody_elses_work(local: Engine) -> None
     stranger = local.scheduler.replace("tls://", "tcp://")
     with pytest.raises(OSError):
         Client(stranger, timeout=3, set_as_default=False)
+
+
+def test_work_is_given_back_where_no_process_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cryptography")
+    monkeypatch.setitem(engine.LEAN, "distributed.scheduler.no-workers-timeout", "1s")
+    with Engine(workers=2) as both:
+        both.client.cluster.scale(0)
+        until = time.monotonic() + 60.0
+        while both.addresses and time.monotonic() < until:
+            time.sleep(0.1)
+        (outcome,) = both.map(abs, [-3])
+    assert outcome.lost and "no worker is left" in str(outcome.error)
 
 
 STARTING = """
