@@ -33,7 +33,7 @@ class LazyCommands(Mapping[str, Any]):
 
     Args:
         group: Group with which the modules register their commands.
-        files: Module of each command or sub-group, below `sysid_cli`.
+        files: For each command or sub-group (key: its name), its module in `sysid_cli`.
     """
 
     def __init__(self, group: typer.Typer, files: Mapping[str, str]) -> None:
@@ -75,7 +75,8 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
     """Return the command group that imports its commands on demand.
 
     Args:
-        files: Module of each command or sub-group, below `sysid_cli`, in the order of the help.
+        files: For each command or sub-group (key: its name), its module in `sysid_cli`, in the order of
+            the help.
         options: Options of `typer.Typer`.
     """
 
@@ -162,7 +163,7 @@ def group(name: str, about: str, command: str, files: Mapping[str, str]) -> type
         name: Name of the group on the command line.
         about: First line of the help of the group.
         command: Example command line at the end of the help.
-        files: Module of each command, below `sysid_cli`.
+        files: For each command (key: its name), its module in `sysid_cli`.
     """
     made = lazy_group(files, name=name, help=about, no_args_is_help=True, epilog=example(command))
     app.add_typer(made, name=name)

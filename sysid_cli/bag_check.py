@@ -104,7 +104,7 @@ def _noise_text(facts: dict[str, Any]) -> str:
 
 
 def _largest(values: Sequence[float] | None, form: str) -> str:
-    """Text with the largest nonzero values of a statistic."""
+    """Return the text `up to X`, with the largest of the values; empty if all are zero."""
     largest = max(values or [0.0])
     return f"up to {form.format(largest)}" if largest > 1e-12 else ""
 
@@ -148,7 +148,7 @@ def check(
 
     Args:
         sensor_frame: Frame of the force-torque sensor; default: that of the wrench messages.
-        loops: Loops file of a closed chain, or a reference robot with loops.
+        loops: File of the kinematic loops of a closed chain, or a reference robot with loops.
     """
     require_bag(path)
     from sysid_core.diagnosis import UseJudge
@@ -210,8 +210,8 @@ def check(
 
 
 def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:
-    """Robot model in which all joints without recorded data are locked, or the reason why there is
-    none.
+    """Return the robot model, in which all joints without recorded data are locked, and an empty
+    text; without a usable robot description, None and the reason.
     """
     from sysid_core.robot import RobotModel, hold_joints
 

@@ -120,7 +120,7 @@ def _say(state: FleetState, out: Path) -> int:
         )
     if state.copies:
         console.print(
-            f"{len(state.copies)} recordings are copies of others and count once: see the report"
+            f"{len(state.copies)} recordings are copies of other recordings, and are ignored: see the report"
         )
     more = f" ({len(alarms) - 20} more in fleet.html)" if len(alarms) > 20 else ""
     console.print(

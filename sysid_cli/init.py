@@ -58,7 +58,7 @@ def init(
         robot = typer.prompt("Robot (URDF file, or robot name such as ur5)")
     if not robot or (recording is None and not driver):
         raise SignalError(
-            "Give either a recording and its robot, or a driver: neither was given.",
+            "Give the robot, and either a recording or a driver.",
             remedy="sysid init log.csv --robot robot.urdf, or sysid init --driver ur --robot robot.urdf.",
         )
     if effort_kind and effort_kind not in _KINDS:

@@ -36,7 +36,7 @@ def check(
 
     Args:
         robot: YAML file of the kinematic loops, or `own-leg` for the included example robot.
-        urdf: URDF, if the loops file names none.
+        urdf: URDF, if the file of kinematic loops names none.
         html_path: Report file (HTML).
         samples: Number of random postures.
         seed: Seed of the postures.

@@ -126,8 +126,8 @@ def constrained(
     leg.
 
     Args:
-        loops: Loops file of a mechanism other than the default one, such as Digit's left leg.
-        urdf: URDF of this mechanism, if the loops file names none.
+        loops: File of the kinematic loops of a mechanism other than the default one, such as Digit's left leg.
+        urdf: URDF of this mechanism, if the file of kinematic loops names none.
         seeds: Number of simulated robots.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -102,11 +102,11 @@ def simulate(
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(*, folder: ServosArgument, out: PathOption, data: Path | None = None) -> None:
-    """Export the servos as MJCF or C code, compare the exported file with the model (proof file), and
-    list the terms that the format cannot represent.
+    """Export identified servos as MJCF or C code, compare the torques of the exported file with those
+    of the servos, and list the terms that the format cannot represent.
 
-    Beside the file, FILE_actuators.yaml contains actuators for Isaac Lab. `sysid verify
-    FILE.proof.json` repeats the comparisons of the proof. Exit status 1 if the torques of the file
+    Beside the file, FILE_actuators.yaml contains actuators for Isaac Lab, and FILE.proof.json the
+    comparison, which `sysid verify FILE.proof.json` repeats. Exit status 1 if the torques of the file
     differ from those of the servos.
 
     Args:
@@ -152,7 +152,7 @@ def _print_result(result: ServoIdentification) -> None:
     if result.model.ground is not None:
         remark(
             "note:",
-            f"Contact with a level surface at a height of {result.model.ground.height:.3f} m,"
+            f"Contact with a horizontal surface (such as a table) at a height of {result.model.ground.height:.3f} m,"
             " relative to the origin of the base.",
         )
     for note in result.notes:

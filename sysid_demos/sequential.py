@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Demo of the sequential method: a UR5 moves one joint at a time, and all its minimal constants are
-identified.
+"""Demo of the sequential method: a UR5 moves one joint at a time, and all its minimal constants
+(base parameters) are identified.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ class Tool(FileSchema):
 
     Attributes:
         match: Pattern of the addresses of its recordings.
-        mass: Known mass on the force-torque sensor [kg]; None: the gain of the sensor is not
-            monitored.
+        mass: Known mass that the force-torque sensor carries [kg]; None: unknown, so that the gain
+            of the sensor is not monitored.
     """
 
     match: Name

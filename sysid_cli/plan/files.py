@@ -59,7 +59,7 @@ class MotionSettings:
         motion without limits and without a limits file uses the default limits.
 
         Raises:
-            ModelError: Some joints are neither part of the motion nor locked.
+            ModelError: The motion lacks joints of the robot that are not locked.
         """
         from sysid_core.planning import LimitsFile, read_motion
         from sysid_core.robot import load_robot, lock_options
@@ -124,7 +124,7 @@ def show(*, given: MotionSettings, loops: str = "", out: Path = Path("motion.htm
     """Write an interactive page of a motion: joint motion, use of the limits, animated robot.
 
     Args:
-        loops: Loops file of a closed chain (YAML), or 'mimic' for the mimic joints of the URDF.
+        loops: YAML file of the kinematic loops of a closed chain, or 'mimic' for the mimic joints of the URDF.
         out: Page to write (HTML).
     """
     from sysid_core.planning import MotionChecker

@@ -22,8 +22,8 @@ def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: floa
 
     `max_q |g_j - g_0j| <= (factor - 1) max_q |g_0j|` for every joint `j`, and `<g, g_0> >=
     ||g_0||^2 / factor`. The second condition rejects a model that is too light, with which the arm
-    would fall. Where `max_q |g_0j|` is smaller than 5 % of the largest gravity torque of all
-    joints, it is replaced by this value.
+    would fall. If `max_q |g_0j|` is smaller than 5 % of the largest gravity torque of all joints,
+    these 5 % are used instead.
 
     Args:
         nominal: Mechanism with nominal parameters.

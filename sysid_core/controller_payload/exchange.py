@@ -284,7 +284,7 @@ class PayloadExchange:
         self._sent, self._uncertain, self.state = None, False, ExchangeState.SET
 
     def failed(self, *, untouched: bool = False) -> None:
-        """Record that the controller refused, did not answer, or reports another payload.
+        """Store that a payload was not set: the controller refused it, gave no answer, or reports another.
 
         Args:
             untouched: True if the controller certainly kept its previous payload.

@@ -191,8 +191,8 @@ class ExecutionMonitor:
 
     @property
     def used(self) -> dict[str, float]:
-        """Ratio of the newest value to its limit for the worst joint, by the name of the limit; at
-        1 the limit is reached.
+        """For each limit (key: its name), ratio of the newest value to the limit, for the joint with
+        the largest ratio; 1: the limit is reached.
         """
         shares = {}
         for kind, value, lower, upper in self._compared:

@@ -265,7 +265,7 @@ class ExportedTarget:
 
     @property
     def equal(self) -> bool:
-        """True if the torques of the file equal those of the model."""
+        """True if the torques of the exported file equal those of the model within `tolerance`."""
         return max(self.differences.values()) <= self.tolerance
 
     def stated(self) -> dict[str, object]:

@@ -49,7 +49,8 @@ extern const char *const {prefix}_joint_names[{guard}_N];
 extern const double {prefix}_parameters[{guard}_P];
 extern const char *const {prefix}_parameter_names[{guard}_P];
 
-/* What friction remembers: where the {axes} axes were, and how far presliding has turned over. */
+/* State of the friction: last positions of the {axes} axes, and operators z of presliding (play) and
+   breakaway friction, each from -1 to 1. */
 typedef struct {{
   double q[{axes}];
   double play[{axes}];

@@ -2,7 +2,7 @@
 r"""Projection of an identified robot onto the terms that an export format supports.
 
 The parameters of the remaining terms cannot simply be copied: the friction described by omitted
-terms (play, load, Stribeck curve) would be missing, and Coulomb friction that was fitted together
+terms (such as presliding and load-dependent friction) would be missing, and Coulomb friction that was fitted together
 with these terms is too small. The remaining parameters are therefore fitted again to the recorded
 motion, with unchanged inertial parameters, `min_x sum_k rho(tau_k - Y_k pi - Phi_k x)`, with
 Huber's rho (Huber 1964, Ann. Math. Stat. 35) whose width follows from the residual, and `x >= 0`

@@ -209,7 +209,7 @@ def random_states(
 
 def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
     """Return random postures of all joints with closed loops, (K, n), within the excitation range
-    of the loops file, or else the limits of the driven joints.
+    of the file of kinematic loops, or else the limits of the driven joints.
 
     Raises:
         IdentifiabilityError: Hardly any posture closes the loops.
@@ -230,5 +230,5 @@ def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator
     raise IdentifiabilityError(
         f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{chain.name}'"
         " assemble.",
-        remedy="Give a box of motion (`excitation`) in the loops file, or tighter URDF joint limits.",
+        remedy="Give a box of motion (`excitation`) in the file of kinematic loops, or tighter URDF joint limits.",
     )

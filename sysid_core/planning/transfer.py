@@ -190,8 +190,8 @@ class MotionBuilder:
         self.play(*straight_move(self.q, goal, duration, self.rate_hz), label)
 
     def play(self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, label: str) -> None:
-        """Append a motion: time (K,) from 0, q, v and a (K, n), starting at the end of the
-        last piece.
+        """Append a motion that starts at the end of the last piece: `time`, shape (K,), from 0; `q`,
+        `v` and `a`, shape (K, n) each.
         """
         time = np.asarray(time, dtype=float)
         rows = np.stack([np.asarray(x, dtype=float) for x in (q, v, a)], axis=1)  # (K, 3, n)

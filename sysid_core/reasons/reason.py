@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons as codes with data, from which sentences are made for display only, and verdicts that
+"""Reasons, stored as codes with data (sentences are generated only for display), and verdicts that
 follow from reasons.
 """
 

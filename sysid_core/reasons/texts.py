@@ -73,7 +73,7 @@ _ORDER = "With this order of the columns, the model explains the efforts far bet
 _ORDER_REMEDY = "Check that `joints` and `columns` in the column map have the same order. Columns are counted from 0."
 _SIZE = "The efforts vary with the motion as expected, but their scale is wrong: a gain, a unit or the URDF may be wrong."
 _CLOCK = "Inertial torques grow with the square of the speed and gravity torques do not. Therefore, their ratio reveals a wrong time scale."
-_LEFT = "The model leaves a large part of the efforts unexplained. The spectrum in the report shows at which frequencies."
+_LEFT = "The model leaves a large part of the efforts unexplained. The spectrum of the residual in the report shows at which frequencies the model fails."
 _LEFT_REMEDY = (
     "If the residual is mainly at low frequencies, check the friction terms (--friction auto), springs and temperature."
     " If the residual has high frequencies, check the delay (--delay auto) and the noise."
@@ -144,7 +144,7 @@ TEXTS: Mapping[str, Text] = {
     "angle-unit": Text(
         "Unit of angles",
         "The positions are in {unit}, which is not the declared unit." + _EVIDENCE,
-        "Declare `position: {{unit: {short}}}` and `velocity: {{unit: {short}/s}}`.",
+        "Declare `position: {{unit: {short}}}` and `velocity: {{unit: {short}/s}}` in the column map.",
         "The model explains the efforts only if positions and velocities are in a unit other than the declared one.",
         "recordings.md",
     ),
@@ -465,8 +465,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "loops-missing": Text(
         "No loops",
-        "No loops file was specified. Therefore, it was not judged whether the recording suffices to identify a closed chain.",
-        "Specify the loops file with --loops.",
+        "No file of kinematic loops was specified. Therefore, it was not judged whether the recording suffices to identify a closed chain.",
+        "Specify the file of kinematic loops with --loops.",
         "",
         "closed_chains.md",
     ),
@@ -556,7 +556,7 @@ TEXTS: Mapping[str, Text] = {
     "followers": Text(
         "Mimic joints",
         "The URDF declares mimic joints: {joints}. They were treated as independently driven, so that their load is missing at the joints they follow.",
-        "Repeat the identification with --loops mimic, or with a loops file that declares the couplings.",
+        "Repeat the identification with --loops mimic, or with a file of kinematic loops that declares the couplings.",
         "A mimic joint has no motor and loads the joint it follows. An open-chain model omits this load.",
         "closed_chains.md",
     ),
@@ -735,7 +735,7 @@ TEXTS: Mapping[str, Text] = {
         "Unexpected load",
         "The load is '{name}' (probability {probability:.3f}) instead of '{expected}'.",
         "Release the load: the gripper holds a wrong part, two parts, or none.",
-        "The odds that the load is not the expected one are above 20 to 1. It may be another part, an unknown one, or none.",
+        "The odds that the load is not the expected one are above 20 to 1. The load may be another known part, an unknown one, or none.",
         "payload_identification.md",
     ),
     "part-open": Text(
@@ -756,7 +756,7 @@ TEXTS: Mapping[str, Text] = {
         "Remark on the sensor",
         "{text}",
         "",
-        "While the arm was at rest during the tare, the readings of the sensor were unusual.",
+        "While the arm was at rest during the tare, the readings of the sensor varied slowly by more than their noise. The remark lists possible causes and remedies.",
         "payload_identification.md",
     ),
     "shape-differs": Text(

@@ -81,7 +81,7 @@ def loop_checks(
         ways = (
             Outcome.FAIL,
             "Some postures of the driven joints close the loops in two ways within the limits. Give a"
-            " known posture in the loops file (home), and start every motion from it.",
+            " known posture in the file of kinematic loops (home), and start every motion from it.",
         )
     worst = float(inside.condition.max())
     return [

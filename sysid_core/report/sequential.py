@@ -93,9 +93,9 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     )
     report.figure(
         error_growth_figure(fit),
-        "Growth of the error from joint to joint. Horizontal axis: minimal constants in the order in which they are estimated.",
+        "Growth of the error from joint to joint. Horizontal axis: minimal constants (base parameters) in the order in which they are estimated.",
     )
-    report.heading("Minimal constants and friction", folded=True)
+    report.heading("Minimal constants (base parameters) and friction", folded=True)
     report.table(
         ["constant", "joint", "value ± standard deviation", "sd, simultaneous fit", "unit"],
         [

@@ -97,7 +97,7 @@ _TORQUES = {
     FrictionTerm.STRIBECK: ("F_s s exp(-(v/v_s)^2)", "friction that changes at low speed"),
     FrictionTerm.PLAY: (
         "F_p z(q)",
-        "presliding at reversals and standstill; z follows the motion within [-1, 1] over 0.2 mrad",
+        "presliding friction at reversals and standstill; z follows the motion within [-1, 1] over 0.2 mrad",
     ),
     FrictionTerm.LOAD: ("F_l abs(tau_rb) s", "friction of gears under load"),
     FrictionTerm.SATURATION: ("F_k tau_rb abs(tau_rb)", "lower torque constant at high current"),

@@ -278,7 +278,7 @@ def _require_tree(root: ET.Element) -> None:
             )
             raise ModelError(
                 f"Link '{child}' {why}.",
-                remedy="Make the URDF a tree, and close its loops with a loops file (docs/closed_chains.md).",
+                remedy="Make the URDF a tree, and close its loops with a file of kinematic loops (docs/closed_chains.md).",
                 link=child,
             )
         carrier[child] = (str(joint.get("name")), parent)

@@ -61,7 +61,7 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Level surface, and the points of the robot that can touch it.
+    """Horizontal surface, such as a table, and the points of the robot that can touch it.
 
     Attributes:
         height: Height of the surface above the base's origin, measured opposite to gravity [m].
@@ -116,7 +116,7 @@ def arm_rollout(
 
     Args:
         tree: Tree of the robot's bodies.
-        ground: Level surface.
+        ground: Horizontal surface.
         parameters: Parameters of the drives in the order of `TERMS`, shape (n, len(TERMS)).
         stops: Positions of the mechanical stops, shape (n, 2) [rad].
         t_target: Times of the commands, shape (L,) [s].
@@ -160,11 +160,11 @@ def find_ground(
     step: float,
     stops: Array | None = None,
 ) -> Ground | None:
-    """Return the level surface that explains why the arm did not reach positions that its drives
-    would have reached.
+    """Return the horizontal surface (such as a table) whose contact explains why the arm stopped
+    short of positions that its drives had enough torque to reach.
 
     The recordings are divided into blocks of time. Each block of each joint has an error variance
-    of its own. It contributes to the log-likelihood half the logarithm of the ratio of its mean
+    of its own, and contributes to the log-likelihood half the logarithm of the ratio of its mean
     squared errors without and with the surface; the usual squared error of the joint far above the
     surface is added to both. A surface is accepted if it is more likely than no surface, with its
     height unknown.

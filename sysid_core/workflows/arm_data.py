@@ -238,8 +238,8 @@ class ArmData:
         columns_path: Path of the column map; None: no column map.
         gravity: Gravity estimated from the recordings; None: not requested.
         plan: Executed sequential motion; None: unknown.
-        unexcited: Treatment of minimal constants that no step of the sequential method excites:
-            'refuse' or 'prior'.
+        unexcited: Treatment of minimal constants (base parameters) that no step of the sequential
+            method excites: 'refuse' or 'prior'.
     """
 
     model: RobotModel
@@ -368,11 +368,11 @@ class ArmData:
 
 
 def chain_of(robot: str, loops: str) -> DrivenRobot:
-    """Return the closed chain of a loops file, as a robot of its driven joints.
+    """Return the closed chain of a file of kinematic loops, as a robot of its driven joints.
 
     Args:
-        robot: URDF; if empty or equal to `loops`, the URDF given in the loops file.
-        loops: Loops file, name of a reference robot with loops, or `mimic`.
+        robot: URDF; if empty or equal to `loops`, the URDF given in the file of kinematic loops.
+        loops: File of kinematic loops, name of a reference robot with loops, or `mimic`.
     """
     return DrivenRobot.of(load_closed_chain(loops, None if robot in ("", loops) else robot))
 

@@ -67,7 +67,7 @@ def plan(
     """Plan a motion; the type of the settings selects its kind.
 
     Args:
-        robot: URDF file, reference robot, robot of example-robot-data, or loops file.
+        robot: URDF file, reference robot, robot of example-robot-data, or file of kinematic loops.
         settings: Settings of the motion, whose type selects its kind.
         progress: Function called with the completed share and a description of the step.
 

@@ -214,7 +214,7 @@ class LoopsPlanSettings(_Bounded):
     its passive joints.
 
     Attributes:
-        urdf: URDF file, if the loops file does not contain one.
+        urdf: URDF file, if the file of kinematic loops does not contain one.
         motions: Number of motions, which are planned one after the other.
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.

@@ -75,7 +75,7 @@ class ExportedServos:
 
     @property
     def equal(self) -> bool:
-        """True if the torques of the file equal those of the servos."""
+        """True if the torques of the exported file equal those of the servos within `tolerance`."""
         return max(self.differences.values()) <= self.tolerance
 
 

@@ -39,8 +39,8 @@ class SequentialSettings:
     Attributes:
         plan: With --method sequential: trajectory of the executed motion, from `sysid plan
             sequential`.
-        unexcited: With --method sequential: treatment of minimal constants that no step excites:
-            'refuse' ends with an error, 'prior' keeps the values of the URDF.
+        unexcited: With --method sequential: treatment of minimal constants (base parameters) that no step
+            excites: 'refuse' ends with an error, 'prior' keeps the values of the URDF.
     """
 
     plan: Path | None = None
@@ -51,12 +51,12 @@ def _require_robot(robot: str, loops: str) -> None:
     """Raise an error if no option names the robot.
 
     Raises:
-        EstimationError: There is neither a robot nor a loops file, which names its URDF.
+        EstimationError: There is neither a robot nor a file of kinematic loops, which names its URDF.
     """
     if not robot and loops in ("", "mimic"):
         raise EstimationError(
             "The robot is not given.",
-            remedy="Give --robot URDF, or --loops with a loops file that names the URDF.",
+            remedy="Give --robot URDF, or --loops with a file of kinematic loops that names the URDF.",
         )
 
 
@@ -66,12 +66,12 @@ class IdentifySettings:
 
     Attributes:
         recordings: Tables (CSV) or rosbag2 bags.
-        robot: URDF file, or a robot of example-robot-data; default with `loops`: the URDF in the
-            loops file.
+        robot: URDF file, or a robot of example-robot-data; default with `loops`: the URDF
+            in the file of kinematic loops.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         load: Recordings with a load of known mass, which determines the drive gains.
-        loops: Loops file of a closed chain (YAML), 'own-leg' (reference robot), or 'mimic' for the mimic
+        loops: YAML file of the kinematic loops of a closed chain, 'own-leg' (reference robot), or 'mimic' for the mimic
             joints of the URDF.
         validate: Recording for validation, which is not used in the fit; may be repeated.
         fit: Settings of the fit, such as method, friction terms and filters.
@@ -121,10 +121,10 @@ class ValidateSettings:
     Attributes:
         identified: Result folder of `sysid identify`.
         recordings: Tables (CSV) or rosbag2 bags.
-        robot: URDF that was used for the identification; default with `loops`: that in the loops file.
+        robot: URDF that was used for the identification; default with `loops`: that in the file of kinematic loops.
         columns: Column map (YAML): columns, units, effort kind, drive gains; default: the column map
             with which the robot was identified.
-        loops: Loops file with which the robot was identified, if any.
+        loops: File of kinematic loops with which the robot was identified, if any.
         effort_kind: Kind of the efforts, if the bag does not declare it.
     """
 

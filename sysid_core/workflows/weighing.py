@@ -135,7 +135,7 @@ class WeighedRecording(Weighed):
 
     @property
     def advice(self) -> str:
-        """Sentence that recommends the motion with the most information about the unknown
+        """Advice in one sentence: which motion gives the most information about the unknown
         parameters.
         """
         return self.knowledge.advice(self.weighing.data)

@@ -18,7 +18,7 @@ class ComputedTorqueControllerConfig(CommonConfig):
 
     loops: str = parameter(
         "",
-        "Loops file (YAML) of a closed chain, or own-leg (reference robot); empty: no closed loops.",
+        "YAML file of the kinematic loops of a closed chain, or own-leg (reference robot); empty: no closed loops.",
     )
     rate_hz: float = parameter(
         200.0, "Rate of the commanded efforts [Hz].", minimum=20.0, maximum=1000.0
@@ -28,7 +28,7 @@ class ComputedTorqueControllerConfig(CommonConfig):
     )
     drive_inertia: float = parameter(
         0.0,
-        "Drive inertia of joints whose drive inertia is not stated in the loops file; used only for the"
+        "Drive inertia of joints whose drive inertia is not stated in the file of kinematic loops; used only for the"
         " feedback gains [kg m^2].",
         minimum=0.0,
     )
@@ -67,10 +67,10 @@ class ComputedTorqueControllerConfig(CommonConfig):
     )
 
     def chain_of(self, model: RobotModel) -> ClosedChain:
-        """Return the mechanism with the nominal parameters of the URDF and of the loops file.
+        """Return the mechanism with the nominal parameters of the URDF and of the file of kinematic loops.
 
         Raises:
-            SysIdError: The loops file doesn't fit the robot.
+            SysIdError: The file of kinematic loops doesn't fit the robot.
         """
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 

@@ -18,7 +18,7 @@ from sysid_nodes import conversions
 class ParameterSource(Kind):
     """Source of the controller's parameters."""
 
-    NOMINAL = "nominal"  # the URDF and the loops file
+    NOMINAL = "nominal"  # the URDF and the file of kinematic loops
     IDENTIFIED = "identified"  # an estimate
 
 

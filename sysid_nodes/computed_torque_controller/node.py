@@ -2,7 +2,7 @@
 """Computed-torque controller: from set points to efforts, with identified parameters on request.
 
 The control law is `u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. The node starts with
-the parameters of the URDF (and of the loops file). It changes to identified parameters only while
+the parameters of the URDF (and of the file of kinematic loops). It changes to identified parameters only while
 the robot is at rest, and only after a call of `~/use_identified`, unless the parameter
 `use_at_rest` permits this without a call.
 """

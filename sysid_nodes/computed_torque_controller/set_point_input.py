@@ -13,7 +13,7 @@ from sysid_nodes import conversions
 
 
 class SetPointInput:
-    """Check of set points: one publisher, recent stamps, the robot's limits.
+    """Check of received set points: one publisher, recent stamps, values within the limits.
 
     Args:
         controller: Controller that follows the set points.

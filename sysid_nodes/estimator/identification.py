@@ -44,7 +44,7 @@ class IdentificationJob:
     Args:
         request: Goal of the action `~/identify`.
         model: Robot model of the node.
-        recordings: Folder below which recordings, plans and loops files are.
+        recordings: Folder below which recordings, plans and files of kinematic loops are.
         directory: Folder in which a new folder is created for estimate, result and report.
         columns: Column map with the gains of the drives; empty: none.
 
@@ -74,7 +74,7 @@ class IdentificationJob:
         plan = file(request.trajectory_file, "The plan")
         loops = request.loops_file
         if loops and not _NAME.fullmatch(loops):
-            loops = str(existing_inside(recordings, loops, "The loops file"))
+            loops = str(existing_inside(recordings, loops, "The file of kinematic loops"))
         turned = not np.allclose(model.gravity, STANDARD_GRAVITY)  # mounted otherwise
         self.folder = new_inside(directory, request.directory, "The folder for the result")
         self.folder.mkdir(parents=True)

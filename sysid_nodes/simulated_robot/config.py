@@ -21,7 +21,7 @@ class SimulatedRobotConfig(CommonConfig):
     robot: str = parameter("xarm7", "URDF file, or a robot of example-robot-data.")
     loops: str = parameter(
         "",
-        "Loops file (YAML) of a closed chain, which also names its drives, or own-leg (reference robot); empty: no closed loops.",
+        "YAML file of the kinematic loops of a closed chain, which also names its drives, or own-leg (reference robot); empty: no closed loops.",
     )
     servos: str = parameter(
         "",

@@ -28,7 +28,7 @@ public:
   const std::vector<std::string> & parameter_names() const { return parameter_names_; }
   /// Exported values of the parameters, in SI units.
   const std::vector<double> & parameters() const { return parameters_; }
-  /// Size of the friction state (presliding and play).
+  /// Size of the friction state (presliding and breakaway friction).
   std::size_t state_size() const { return state_size_; }
 
   /// Reset the friction state; call it before the first `torques` and after a pause.

@@ -238,7 +238,7 @@ class Processing:
         if missing:
             raise SignalError(
                 f"The recording has no passive joints {missing}; it has {list(stream.names)}.",
-                remedy="Remove them from `measured` in the loops file, so that the loops determine them.",
+                remedy="Remove them from `measured` in the file of kinematic loops, so that the loops determine them.",
                 missing=missing,
             )
         seen = stream.ordered((*chain.actuated, *chain.measured))

@@ -21,7 +21,7 @@ class FitSettings:
         method: Estimator: auto, ols, wls, irls, lmi, entropic or sequential.
         friction: 'auto' (selected by cross-validation), or terms separated by commas:
             usual, geared (both are sets of terms), coulomb, viscous, inertia, offset, asymmetry, stribeck,
-            play, load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
+            play (presliding friction), load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
         fix: Parameters that keep their URDF values: 'inertials', 'friction', or the name of a link,
             joint or parameter.
         prior_weight: Weight of the URDF as a prior, for lmi and entropic [-]; 0: selected by

@@ -112,9 +112,9 @@ class RecursiveTotalLeastSquares(WrenchEstimator):
     r"""Recursive total least squares (Kubus, Kroger and Wahl 2008): noise in the motion as well as in the wrench; the estimate is
     the smallest singular vector of `[A | b]`.
 
-    The triangular factor of `[A | b]` is updated with every sample. Its singular vectors are those
-    of all data, so that the result is that of an updated singular value decomposition. If several
-    vectors have zero residual, the minimum-norm solution is used.
+    The triangular factor `R`, updated with every sample, has the same singular values and right
+    singular vectors as `[A | b]` of all data; a singular value decomposition of all data therefore
+    has the same result. If several vectors have zero residual, the minimum-norm solution is used.
     """
 
     method = "RTLS"

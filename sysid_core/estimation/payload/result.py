@@ -93,9 +93,10 @@ def verdicts_from_prior(
     """Return a verdict of each parameter: prior-dominated unless the variance given the data is
     less than half the prior variance.
 
-    Moments of inertia are judged for given mass and centre of mass. Otherwise, if these are known
-    from gravity alone, the inertia about the sensor's origin would count as determined, although
-    nothing is known about the distribution of the mass around its centre.
+    Moments of inertia are judged for given mass and centre of mass, because these two, known from
+    gravity alone, determine the parallel-axis part of the inertia about the sensor's origin. Without
+    this condition, that inertia would count as determined even if the inertia about the centre of
+    mass is unknown.
 
     Args:
         covariance: Covariance of the estimate, shape (10, 10).

@@ -165,14 +165,16 @@ class ShapePrior:
 
     @cached_property
     def solids(self) -> tuple[DensityPrior, ...]:
-        """Bodies of the given shape with different density contrasts: the first hypotheses."""
+        """First hypotheses for the payload: bodies of the given shape whose density varies inside,
+        each with another relative standard deviation of the density (contrast).
+        """
         if self.shape is None:
             return ()
         return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)
 
     @property
     def _middle(self) -> int:
-        """Index of the density contrast of the first estimate."""
+        """Index of the contrast (variation of the density) of the first estimate."""
         return len(self.contrasts) // 2
 
     @cached_property

@@ -91,7 +91,7 @@ class PayloadKnowledge:
         ]
 
     def advice(self, data: PayloadData | None = None) -> str:
-        """Return a sentence that recommends the motion with the most information about the unknown
+        """Return one sentence of advice: which motion gives the most information about the unknown
         parameters.
 
         Args:

@@ -29,7 +29,7 @@ MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
 
 @dataclass(frozen=True, eq=False)
 class SolvableEquations:
-    """Equations for minimal constants and friction after regrouping of dependent columns.
+    """Equations for minimal constants (base parameters of Lin's method) and friction after regrouping of dependent columns.
 
     Attributes:
         Y: Regressor of the q unknowns, shape (K, n, q).
@@ -51,13 +51,13 @@ class SolvableEquations:
 
 
 def solvable_equations(minimal: MinimalConstants, regression: Regression) -> SolvableEquations:
-    """Return the equations with minimal constants instead of link parameters; friction columns are
-    unchanged.
+    """Return the equations with minimal constants (base parameters of Lin's method) instead of link
+    parameters; friction columns are unchanged.
     """
     n_inertial = regression.n_inertial
     if minimal.parameter_names != regression.names[:n_inertial]:
         raise EstimationError(
-            "The minimal constants belong to another robot than the regression.",
+            "The minimal constants (base parameters) belong to another robot than the regression.",
             remedy="Compute the constants with MinimalConstants.of(model) for the same model.",
         )
     n_friction = len(regression.names) - n_inertial
@@ -163,7 +163,7 @@ class LockedTorque(Kind):
 
 
 class Unexcited(Kind):
-    """Treatment of minimal constants that no step excites."""
+    """Treatment of minimal constants (base parameters) that no step excites."""
 
     REFUSE = "refuse"
     PRIOR = "prior"  # they keep the URDF's values and say so
@@ -200,7 +200,7 @@ class SequentialFit:
 
     @property
     def standard_deviations(self) -> Array:
-        """Standard deviations of the minimal constants, shape (q,)."""
+        """Standard deviations of the minimal constants and friction parameters, shape (q,)."""
         return np.sqrt(np.diag(self.solution.covariance))
 
     def inherited_shares(self) -> Array:
@@ -239,7 +239,7 @@ class SequentialFit:
 
 class SequentialLeastSquares:
     r"""Sequential least squares (Lin 1992), joint by joint from the last to the first, for the
-    minimal constants of composite bodies.
+    minimal constants of composite bodies (base parameters of the robot).
 
     The torques of joint j determine those constants that they excite and that are still unknown;
     constants from earlier steps are used as known, with propagation of their errors. Friction of
@@ -313,8 +313,8 @@ class SequentialLeastSquares:
         return self.fit_steps(regression).estimate
 
     def fit_steps(self, regression: Regression) -> SequentialFit:
-        """Estimate the base parameters; also returns the steps, the constants and the growth of the
-        error.
+        """Estimate the base parameters, and return with them the steps of the recursion, the estimated
+        minimal constants, and how the errors grow from step to step.
         """
         system = solvable_equations(self.minimal, regression)
         usable = self._usable_rows(regression)

@@ -64,7 +64,7 @@ class MinimalConstants:
 
     @property
     def rank(self) -> int:
-        """Number b of minimal constants."""
+        """Number b of minimal constants (base parameters)."""
         return len(self.names)
 
     @property
@@ -83,7 +83,7 @@ class MinimalConstants:
         return np.linalg.solve(self.constants_from_pi, self.lift)
 
     def values(self, pi: ArrayLike) -> Array:
-        """Return the minimal constants of a robot with parameters pi, (n, 10) or (10 n,) to
+        """Return the minimal constants (base parameters) of a robot with parameters pi, (n, 10) or (10 n,) to
         (b,).
         """
         return self.matrix @ np.asarray(pi, dtype=float).reshape(-1)
@@ -136,7 +136,7 @@ class MinimalConstants:
 def _minimal_rows(
     chain: DrivingAxisChain,
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...], list[Array]]:
-    """Theorem 2: name, unit, body and coefficients of each minimal constant."""
+    """Theorem 2: name, unit, body and coefficients of each minimal constant (base parameter)."""
     r, s = chain.first_revolute, chain.first_not_parallel
     found: list[tuple[str, str, int, Array]] = []
 

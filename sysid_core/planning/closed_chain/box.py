@@ -126,7 +126,7 @@ def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     if not AssemblyMap.usable(chain, center[None])[0]:
         raise ExcitationError(
             f"The home posture of '{chain.name}' doesn't assemble within the joint limits.",
-            remedy="Give `home` in the loops file a posture in which the loops close.",
+            remedy="Give `home` in the file of kinematic loops a posture in which the loops close.",
         )
     names, directions = _coordinates(chain)
     steps = np.linspace(0.0, 1.2, 49)[1:]
@@ -158,7 +158,7 @@ def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
         half = half * np.where(coupled, 0.88, 0.94)
     raise ExcitationError(
         f"No box of postures around the home of '{chain.name}' closes everywhere.",
-        remedy="Give `excitation` coordinates in the loops file.",
+        remedy="Give `excitation` coordinates in the file of kinematic loops.",
     )
 
 

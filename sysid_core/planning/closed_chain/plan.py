@@ -166,7 +166,7 @@ def _search(
         raise ExcitationError(
             f"None of {config.population * config.generations} motions of '{chain.name}' keeps to"
             f" {100 * config.torque_share:.0f} % of the torque limits.",
-            remedy="Shrink `excitation` in the loops file, lower the fundamental frequency, or"
+            remedy="Shrink `excitation` in the file of kinematic loops, lower the fundamental frequency, or"
             " check the torque limits and masses.",
         )
     return best[1], best[2], best[0]

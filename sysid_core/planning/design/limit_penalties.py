@@ -29,7 +29,7 @@ class Excess:
 
     Attributes:
         by_kind: Squared excess over the limits of each kind, summed over samples.
-        by_sample: Penalty of every sample, summed over kinds, shape (K,).
+        by_sample: Penalty for violated limits at each sample, summed over the kinds of limit, (K,).
         q: Gradient with respect to the positions, shape (K, n).
         v: Gradient with respect to the velocities, shape (K, n).
         a: Gradient with respect to the accelerations, shape (K, n).

@@ -37,7 +37,7 @@ _WORST_CONDITION = 1e4  # a plan whose worst step is conditioned worse is refuse
 
 
 class MoveChooser:
-    """Selection of moves by their information about the minimal constants, in natural units.
+    """Selection of moves by their information about the minimal constants (base parameters), in natural units.
 
     Args:
         model: Robot model.
@@ -193,7 +193,7 @@ class SequentialPlan:
         moves: Moves in the order in which they are played.
         steps: Steps of the recursion, last joint first, with the constants of each and its
             conditioning.
-        constants: Names of the unknowns: minimal constants and friction.
+        constants: Names of the unknowns: minimal constants (base parameters) and friction.
         check: Result of the safety check.
         remarks: Remarks on necessary motions other than single-joint moves.
     """

@@ -74,7 +74,7 @@ def postures_of(chain: Mechanism, q: ArrayLike) -> Array:
     """Return the postures of all joints as an array of shape (K, n).
 
     Raises:
-        ModelError: The number of columns is not that of the joints.
+        ModelError: The number of columns differs from the number of joints.
     """
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.ndim != 2 or q.shape[1] != chain.n:

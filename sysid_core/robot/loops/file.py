@@ -43,7 +43,7 @@ from sysid_core.robot.urdf import urdf_text
 
 MIMIC = "mimic"
 _FILE = FileKind(
-    "loops file",
+    "file of kinematic loops",
     "It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
     ModelError,
 )
@@ -59,7 +59,7 @@ def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
     if not followers:
         raise ModelError(
             f"The URDF of '{model.name}' has no mimic joints.",
-            remedy="Omit --loops, or give the loops file (docs/closed_chains.md).",
+            remedy="Omit --loops, or give the file of kinematic loops (docs/closed_chains.md).",
         )
     return ClosedChain(
         model,
@@ -247,7 +247,7 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
 
 
 def loops_urdf(loops: str | Path) -> Path:
-    """Return the path of the URDF that a loops file names.
+    """Return the path of the URDF that is named in a file of kinematic loops.
 
     Args:
         loops: Path of the YAML file, or name of a reference robot with loops.
@@ -272,7 +272,7 @@ def _read(loops: str | Path) -> tuple[Path, LoopsFile]:
 
 
 def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> ClosedChain:
-    """Build a closed chain from the content of a loops file and a robot.
+    """Build a closed chain from the content of a file of kinematic loops and a robot.
 
     Raises:
         ModelError: An entry is missing, or contains a joint or link that the robot does not have.
@@ -315,7 +315,7 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
 
 
 def reference_loops() -> dict[str, Path]:
-    """Return the loops files of the reference robots that have one, by the names of the robots."""
+    """Return the file of kinematic loops of each reference robot that has one, by the names of the robots."""
     files = {name: path.with_suffix(".yaml") for name, path in reference_robots().items()}
     return {name: path for name, path in files.items() if path.is_file()}
 
