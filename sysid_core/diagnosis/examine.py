@@ -200,7 +200,7 @@ class Examination:
             code,
             declared=self.declared,
             causes=[_code(e) for e in near],
-            joints=[str(e.hypothesis.data.get("joint", "")) for e in near],
+            joints=[_place(e) for e in near],
             sizes=[e.hypothesis.amount for e in near],
             probabilities=[e.probability for e in near],
             motion=found.motion if found else "any",

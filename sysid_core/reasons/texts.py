@@ -212,7 +212,7 @@ TEXTS: Mapping[str, Text] = {
     "cannot-tell": Text(
         "Undecided cause",
         "The data do not decide between several explanations of the efforts. The probability that URDF and column map are correct is {declared:.2g}. The"
-        " possible causes are {causes}; their joints, in the same order, are {joints}; their probabilities are {probabilities:.2g}; the assumed errors (an"
+        " possible causes are {causes}; the joints or links concerned, in the same order, are {joints}; their probabilities are {probabilities:.2g}; the assumed errors (an"
         " angle in rad, a factor, a delay in s, or a share of the recording) are {sizes:.3g}.",
         "Change neither the URDF nor the column map yet. {motion:words} (joint: {moved}). Expected odds (to 1) between the first two causes after this motion:"
         " {odds:.2g}; if they are near 1, no simple motion separates them. Only a known load (--loaded) distinguishes wrong masses in the URDF from a wrong unit of the"
