@@ -870,7 +870,7 @@ TEXTS: Mapping[str, Text] = {
     "load-nothing": Text(
         "Loaded and unloaded recordings",
         "In the loaded recordings, the arm carries no more than in the unloaded recordings ({mass:+.2f} ± {sd:.2f} kg).",
-        "Check that two different recordings are specified. If the controller subtracts its configured payload, set that payload to zero and record both again.",
+        "Check that two different recordings are specified. If the controller subtracts its configured payload, set that payload to zero and make both recordings again.",
         "The masses in the loaded and in the unloaded recordings differ by less than the uncertainty.",
         "payload_identification.md",
     ),

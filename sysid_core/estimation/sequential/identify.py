@@ -269,7 +269,7 @@ class SequentialLeastSquares:
     def of_arm(
         cls, model: RobotModel, recordings: Sequence[Recording], unexcited: str
     ) -> SequentialLeastSquares:
-        """Return the estimator for an arm's own constants.
+        """Return the estimator for the dynamic parameters of an arm without a payload.
 
         Torques of joints at standstill are used only if all torques were measured on the link side
         of the gears.

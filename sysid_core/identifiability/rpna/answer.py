@@ -92,7 +92,9 @@ def identifiable_combinations(
 
 
 class StructuralVerdict(Kind):
-    """Structural verdict of one parameter; the values follow the symbols of the paper."""
+    """Whether one parameter is identifiable, alone or in combination; `symbol` is that of Wensing et
+    al.'s tables.
+    """
 
     ALONE = "identifiable alone"
     BASE = "identifiable in combination, chosen as base parameter"

@@ -190,7 +190,8 @@ class BodySlopes:
     Attributes:
         velocity: Gradient with respect to the velocities V.
         acceleration: Gradient with respect to the accelerations A.
-        carried: Gradient with respect to a displacement of the body's inertia and points.
+        carried: Gradient with respect to a rigid displacement of the body, which carries its inertia and
+            points along.
         axis: Gradient with respect to the joint axes J.
     """
 
