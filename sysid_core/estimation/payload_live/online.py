@@ -22,10 +22,8 @@ from sysid_core.signals.wrench import SensorCalibration
 _TIME_CONSTANT_S = 0.1  # time constant of the mean [s]
 _HOLD_S = 0.1  # for how long it must stay beyond the limit [s]
 NOTICED_S = 0.5  # [s] within which a change of the load is noticed, with samples of both loads
-_SCATTER, _SCATTER_S = (
-    4.0,
-    1.0,
-)  # of the mean, squared, in what is expected: assumed for the first second
+# Squared scatter of the mean, relative to what is expected: assumed in the first second [s].
+_SCATTER, _SCATTER_S = 4.0, 1.0
 
 
 class ChangeKind(Kind):
