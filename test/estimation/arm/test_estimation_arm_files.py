@@ -53,7 +53,7 @@ def test_a_saved_identification_is_read_by_name_whatever_the_order_of_its_keys(e
     ("path", "value", "words"),
     [
         (("parameters", "link1.m"), None, "`parameters.link1.m`"),
-        (("parameters", "link9.m"), 1.0, r"has \['link9.m'\]"),
+        (("parameters", "link9.m"), 1.0, r"contains \['link9.m'\]"),
         (("processing", "rate"), 5.0, "`processing.rate` is not a known key"),
         (("processing", "delay"), float("nan"), "finite"),
         (("processing", "rate_hz"), 1e308, "at most"),

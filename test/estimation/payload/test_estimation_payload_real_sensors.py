@@ -51,7 +51,7 @@ def test_lara8_is_weighed_although_turned_late_and_repeating(
     assert found.mass_sd < sharp * mass
     text = " ".join([*weighing.notes, *(doubt.text for doubt in weighing.doubts)])
     assert "60% of the wrench samples repeat" in text
-    assert "turned by 180 degrees" in text
+    assert "rotated by 180 degrees" in text
     assert "ms late" in text
 
 
@@ -155,7 +155,7 @@ def test_axia80_is_weighed_in_axes_of_a_turned_base_and_under_another_gravity(
     in_sensor = (in_base @ turn.as_matrix()).reshape(-1, 6)
     tilted = Rotation.from_euler("x", 20, degrees=True) * turn
     for table, said, error in (
-        (pose, quarter, "turned by 90 degrees"),
+        (pose, quarter, "rotated by 90 degrees"),
         (np.hstack([0.0 * pose[:, :3], tilted.as_quat()]), in_sensor, "Gravity"),
     ):
         np.savez(tmp_path / "still.npz", pose=table, wrench=said)
