@@ -173,6 +173,7 @@ def test_a_guard_plays_and_brakes_along_its_path_when_the_executor_falls_silent(
     manager.beating = False
     manager.until(lambda: "executor is silent" in manager.said["guard"], "it brakes")
     manager.until(lambda: manager.said["guard"] == "holding", "it stands")
+    manager.until(lambda: not manager.states[-1][1][1].any(), "its states say so, too")
     q, v, _ = np.moveaxis(np.array([row for _, row in manager.states[start:]]), 1, 0)
     assert 0.3 < q[-1, 0] < 0.99 and np.all(v[-1] == 0.0)
     assert np.interp(q[:, 0], rows[:, 0, 0], rows[:, 0, 1]) == pytest.approx(q[:, 1], abs=1e-3)
