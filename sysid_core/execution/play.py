@@ -234,7 +234,7 @@ class GuardedPlay(GoalPlay):
         age = float(np.clip(self._now - stamp, 0.0, longest))
         u = max(self._u - age, 0.0) if self._begun else 0.0
         if q is not None and self._reported < u:
-            u = min(self._played.nearest(q, 0.0 * q, self._reported, u).u, u)
+            u = min(self._played.nearest(q, np.zeros_like(q), self._reported, u).u, u)
         return self._played.at(u)[0]
 
     def outgoing(self, now: float) -> Outgoing | None:

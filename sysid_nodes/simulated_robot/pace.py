@@ -9,9 +9,8 @@ from sysid_core.execution import ExecutorState
 
 CATCH_UP_S = 0.02  # at a time; commands come in between
 _AHEAD_S = 0.02  # of a streamed command; the next one is due long before
-_REPORTED_S = (
-    0.15  # of a state of the executor: it reports each 0.1 s, and aborts after a stall of 0.25 s
-)
+# Of a state of the executor, which reports each 0.1 s, and aborts after a stall of 0.25 s:
+_REPORTED_S = 0.15
 _MOVING = {  # states in which it reports steadily
     ExecutorState.MOVING_TO_START,
     ExecutorState.EXECUTING,

@@ -97,7 +97,6 @@ class PayloadSession:
 
     RUN_START: ClassVar[str] = RUN_START
     TARE_PREFIX: ClassVar[str] = TARE_PREFIX
-    MOTION_SEGMENTS: ClassVar[tuple[str, ...]] = MOTION_SEGMENTS
 
     def __init__(
         self,
