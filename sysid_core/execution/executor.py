@@ -11,10 +11,11 @@ import numpy as np
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
-from sysid_core.execution.play import GuardedPlay, Play, StreamedPlay
+from sysid_core.execution.play import GuardedPlay, Play
 from sysid_core.execution.played_motion import Outgoing
 from sysid_core.execution.rolling_play import RollingPlay
 from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState, Standing, Stopped
+from sysid_core.execution.streamed_play import StreamedPlay
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, plan_transfer
 from sysid_core.robot import Array, RobotModel
 

@@ -83,6 +83,7 @@ _WITHOUT_CLOCK = frozenset(
         FaultCode.STATE_FUTURE,
     )
 )
+_LATE = (_WITHOUT_CLOCK - {FaultCode.NO_CLOCK}) | {FaultCode.STATE_STALE, FaultCode.WRENCH_STALE}
 _LIMITS = frozenset(
     (
         FaultCode.POSITION,
@@ -112,6 +113,11 @@ class Fault:
     def without_clock(self) -> bool:
         """True if time stamps are no longer reliable."""
         return self.code in _WITHOUT_CLOCK
+
+    @property
+    def late(self) -> bool:
+        """True if messages or steps were late, or clocks differ."""
+        return self.code in _LATE
 
     @property
     def exceeds(self) -> bool:

@@ -21,16 +21,9 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle import qos, take_back
 from sysid_nodes.runner import Settled
 
-_LATE = "stale state", "stale wrench", "clock jump"  # in the words of `sysid_core.execution`
 _SEE = "See the diagnostics of the node (`sysid watch`) and its log."
-_OVERLOADED = " On one machine, this means that it is overloaded: end other work and repeat."
 _LAST_S = 5.0  # for a goal to end after an interruption
 _LONG_S = 5.0  # of a wait that a person is told about
-
-
-def advice_on(message: str) -> str:
-    """Return the advice for the message of an action that did not succeed."""
-    return _SEE + (_OVERLOADED if any(words in message for words in _LATE) else "")
 
 
 class LiveError(SysIdError):
@@ -237,6 +230,5 @@ class NodeClient:
         if ended_early and answer.status == GoalStatus.STATUS_CANCELED:
             return answer.result
         if answer.status != GoalStatus.STATUS_SUCCEEDED or not answer.result.success:
-            said = answer.result.message
-            raise LiveError(f"{name} did not succeed: {said}", remedy=advice_on(said))
+            raise LiveError(f"{name} did not succeed: {answer.result.message}", remedy=_SEE)
         return answer.result

@@ -211,11 +211,13 @@ class PayloadComponent:
             raise EstimationError(
                 "No robot is known.", remedy="Publish robot_description, or set robot."
             )
-        late_s = 1e-9 * (self.node.now_ns() - self.session.newest_ns)
+        now_ns = self._gates[_JOINTS].stamp_at(self.node.now_ns())
+        late_s = 1e-9 * (now_ns - self.session.newest_ns)
         if late_s > self.config.part_s + qos.HEARTBEAT_S:
             raise EstimationError(
-                f"The newest joint states are {late_s:.1f} s old.",
-                remedy="Check that data_logger and the robot's driver are running.",
+                f"The newest joint states that have been processed are {late_s:.1f} s old.",
+                remedy="Check that data_logger and the robot's driver are running. If they are, this"
+                " computer is overloaded: close other programs.",
             )
         data, sensor = self.session.held_data(self.config.part_s)
         found = self._parts.probabilities(data, sensor)

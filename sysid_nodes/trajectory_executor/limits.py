@@ -13,7 +13,7 @@ from sysid_nodes.trajectory_executor.config import NO_GROUND, TrajectoryExecutor
 from sysid_nodes.trajectory_executor.drive import CommandMode
 from sysid_nodes.trajectory_executor.inputs import NO_SCALING
 
-RESEND = 0.15  # share of the dead-man's time between two goals: they may be late by the rest
+RESEND = 0.15  # share of the dead-man's time between two goals
 
 
 class LimitsConfig(Protocol):

@@ -11,6 +11,8 @@ from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 from sysid_core.errors import SysIdError
 from sysid_core.execution import Command, Executor, ExecutorState
 
+_OVERLOADED = " (on one machine, this means that it is overloaded: end other work and repeat)"
+
 
 def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
     """Create a message with the state of a run; stamp and limits are filled in later.
@@ -52,7 +54,8 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
         hint: Another possible cause of an abort.
     """
     done = core.state is ExecutorState.DONE
-    message = core.message if done else core.message + hint
+    late = core.fault is not None and core.fault.late
+    message = core.message + ("" if done else hint + _OVERLOADED * late)
     held = core.model.held_text
     return ExecuteTrajectory.Result(
         success=done,

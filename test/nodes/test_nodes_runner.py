@@ -18,15 +18,14 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_core.execution import FaultCode
-from sysid_core.execution.faults import TEXTS
+from sysid_core.execution import ExecutorState, Fault, FaultCode
 from sysid_core.workflows import WeighSettings
 from sysid_nodes.bringup import NodeSpec, bring_up
 from sysid_nodes.bringup.run_plan import require_usable_efforts, weighed_again
-from sysid_nodes.client.node_client import advice_on
 from sysid_nodes.runner.action import RunAction
 from sysid_nodes.runner.config import RunnerConfig
 from sysid_nodes.trajectory_executor.arming import Arming
+from sysid_nodes.trajectory_executor.reports import result_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -153,7 +152,12 @@ def test_a_run_may_only_record() -> None:
 def test_only_late_data_are_blamed_on_an_overloaded_computer() -> None:
     late = {FaultCode.CLOCK_JUMP, FaultCode.STATE_BACKWARDS, FaultCode.STATE_FUTURE}
     late |= {FaultCode.STATE_STALE, FaultCode.WRENCH_STALE}
-    assert {code for code, text in TEXTS.items() if "overloaded" in advice_on(text)} == late
+    said = set()
+    for code in FaultCode:
+        core: Any = SimpleNamespace(state=ExecutorState.ABORTED, fault=Fault(code), message="")
+        core.worst_error, core.model = 0.0, SimpleNamespace(held_text="")
+        said |= {code} if "overloaded" in result_of(core, 1.0, "").message else set()
+    assert said == late
 
 
 def test_a_run_checks_plays_slowly_then_records_the_full_motion_and_identifies() -> None:

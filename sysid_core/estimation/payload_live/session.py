@@ -407,12 +407,6 @@ class PayloadSession:
         """Stamp of the last wrench used by the estimate [ns]; 0 if there is none."""
         return int(self._used[-1][0][-1]) if self._used else 0
 
-    def motion_stamps_ns(self) -> Stamps:
-        """Return the stamps of the motion samples of `data`, corrected for the delay of the sensor,
-        shape (K,).
-        """
-        return np.asarray(self._stamps_ns - self._lag_ns)
-
     def data(self) -> PayloadData:
         """Return the motion samples in use, with bias and tool removed, for other estimators and
         for charts.
@@ -426,13 +420,9 @@ class PayloadSession:
                 remedy="Record the marks of a payload motion"
                 f" ({', '.join(MOTION_SEGMENTS)}), and stamp wrench and joint states with one clock.",
             )
-        stamps = self._stamps_ns
+        stamps = np.concatenate([stamps for stamps, _ in self._used])
         data = PayloadData.joined([part for _, part in self._used])
         return replace(data, time=(stamps - stamps[0]) * 1e-9)
-
-    @property
-    def _stamps_ns(self) -> Stamps:
-        return np.concatenate([stamps for stamps, _ in self._used] or [np.zeros(0, dtype=np.int64)])
 
     def replay(self, recording: Recording) -> FilteredJointStream:
         """Process a recording in a session, as the live nodes do.

@@ -161,6 +161,13 @@ def state_of(filtered: FilteredJointStream, k: int) -> tuple[np.ndarray, ...]:
     return filtered.q[k], filtered.v[k], filtered.a[k], sd
 
 
+def motion_stamps(session: PayloadSession) -> np.ndarray:
+    """Stamps of the motion samples, corrected for the delay of the sensor [ns]."""
+    after = np.round(1e9 * session.data().time).astype(np.int64)
+    assert session.calibration is not None
+    return session.first_stamp_ns + after - max(0, round(1e9 * session.calibration.delay[0]))
+
+
 def test_the_running_estimate_knows_the_motions_covariance_and_the_tare(
     model: RobotModel, run: Recording
 ) -> None:
@@ -169,7 +176,7 @@ def test_the_running_estimate_knows_the_motions_covariance_and_the_tare(
     data, calibration = session.data(), session.calibration
     assert calibration is not None
     # The same by hand: filter's covariance at the wrenches' stamps, sensor as tared.
-    rows = np.searchsorted(filtered.stamps_ns, session.motion_stamps_ns())
+    rows = np.searchsorted(filtered.stamps_ns, motion_stamps(session))
     known = dataclasses.replace(
         data, covariance=filtered_motion_covariance(model, FRAME, filtered)[rows]
     )
@@ -337,8 +344,8 @@ def test_a_second_recording_in_a_session_gives_what_it_gives_alone(
     assert session.calibration is not None and alone.calibration is not None
     np.testing.assert_array_equal(session.calibration.bias, alone.calibration.bias)
     found, expected = session.data(), alone.data()
-    stamps = alone.motion_stamps_ns() + round(BEGAN_S * 1e9)
-    np.testing.assert_array_equal(session.motion_stamps_ns(), stamps)
+    stamps = motion_stamps(alone) + round(BEGAN_S * 1e9)
+    np.testing.assert_array_equal(motion_stamps(session), stamps)
     np.testing.assert_array_equal(found.wrench, expected.wrench)
     np.testing.assert_array_equal(found.regressor, expected.regressor)
 
@@ -405,7 +412,7 @@ def test_a_load_taken_up_during_the_motion_is_weighed_from_then_on(
     """Extra force of 0.4 kg at the centre of mass, from the middle of the oscillation."""
     still = new_session(model)
     still.replay(run)
-    data, stamps = still.data(), still.motion_stamps_ns()
+    data, stamps = still.data(), motion_stamps(still)
     assert still.last_change is None
     at, end = int(stamps[len(stamps) // 2]), int(stamps[-1])
     assert run.wrench is not None
