@@ -6,8 +6,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.robot import StaticTransform
-from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.lifecycle import ManagedNode
 
 _PATIENCE_S = 3.0  # for a frame on tf; drivers send it many times a second
@@ -22,7 +22,8 @@ class MovingTransform:
     """
 
     def __init__(self, node: ManagedNode) -> None:
-        self._node, self._child = node, ""
+        self._node, self._child, self._gate = node, "", ClockGate("tf")
+        node.clocks.watch(self._gate)
         self._subscription: Any = None
         self._until = 0.0  # on the steady clock [s]
         self._found: tuple[int, StaticTransform] | None = None  # stamp [ns]
@@ -53,5 +54,5 @@ class MovingTransform:
     def _on_transforms(self, message: Any) -> None:
         for stamped in message.transforms:
             if stamped.child_frame_id.lstrip("/") == self._child and self._found is None:
-                stamp_ns = ns_from_stamp(stamped.header.stamp)
+                stamp_ns = self._node.through(self._gate, stamped.header.stamp)
                 self._found = stamp_ns, StaticTransform.of(stamped)

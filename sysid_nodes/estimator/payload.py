@@ -5,7 +5,6 @@ the node.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,11 +62,11 @@ class KeptCalibration:
     def load(self) -> SensorCalibration | None:
         """Load the stored tare if it is recent enough, and log its age."""
         try:
-            age_s = time.time() - self._path.stat().st_mtime
-            found = SensorCalibration.load(self._path) if age_s < self._keep_s else None
+            found = SensorCalibration.load(self._path)
         except (OSError, SysIdError):
             return None
-        if found is None or found.frame != self._frame:
+        age_s = found.age_s(self._node.now_ns())
+        if found.frame != self._frame or age_s >= self._keep_s:
             return None
         self._node.get_logger().warning(
             f"Using the stored tare of {age_s:.0f} s ago ({self._path}); new tare postures replace it."

@@ -44,15 +44,19 @@ class BagPublisher(Node):
             self._topics[topic.name] = self.create_publisher(
                 kind, topic.name, _qos(OfferedQos.of(topic))
             )
-        self._needed = [t.name for t in bag.topics if t.type in _NEEDED and t.name in self._topics]
+        named = [(t.type, t.name) for t in bag.topics if t.name in self._topics]
+        self._needed = [[name for kind, name in named if kind == needed] for needed in _NEEDED]
         self._clock = self.create_publisher(Clock, "/clock", 10) if clock else None
         self._clock_ns = 0
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
 
     def unheard(self) -> list[str]:
-        """Return the topics of joint states and wrenches without subscribers."""
-        return [t for t in self._needed if self._topics[t].get_subscription_count() == 0]
+        """Return the topics of joint states, or of wrenches, if none of them has a subscriber: a
+        driver may publish the same joint states twice.
+        """
+        heard = {name for name, count in self.matched().items() if count}
+        return [name for names in self._needed if heard.isdisjoint(names) for name in names]
 
     def unmatched(self) -> list[str]:
         """Return the topics with subscribers whose connection is not yet complete."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,8 +24,8 @@ from sysid_core.clock_gate import ClockGate, StampError
 from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
-from sysid_core.signals.wrench import SensorFrame
-from sysid_nodes.estimator.payload import PayloadComponent
+from sysid_core.signals.wrench import SensorCalibration, SensorFrame
+from sysid_nodes.estimator.payload import KeptCalibration, PayloadComponent
 from sysid_nodes.estimator.sensor import SensorComponent
 from sysid_nodes.lifecycle.clocks import ClockWatch
 from sysid_nodes.lifecycle.guarded_node import GuardedNode
@@ -89,6 +90,7 @@ class Tool:
     heard: dict[str, Any] = field(default_factory=dict)
     looks: int = 0
     sensor: Any = None
+    now_s: float = 0.0
 
     def subscribe(self, kind: Any, topic: str, take: Any, qos: Any) -> str:
         self.heard[topic] = take
@@ -111,11 +113,10 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> Tool:
     monkeypatch.setitem(sys.modules, "tf2_msgs.msg", with_tf)
     out = Tool()
     settings = {"sensor_frame": "tool0", "sensor_parent": "", "wrench_frames": ["tool0_controller"]}
-    listening: Any = SimpleNamespace(
-        config=SimpleNamespace(**settings),
-        create_subscription=out.subscribe,
-        destroy_subscription=out.heard.pop,
-    )
+    listening = node(0.0)
+    listening.now_ns = lambda: round(out.now_s * 1e9)
+    listening.config = SimpleNamespace(**settings)
+    listening.create_subscription, listening.destroy_subscription = out.subscribe, out.heard.pop
     out.sensor = SensorComponent(listening, lambda model: None)
     out.sensor._sensor, out.sensor._outside = SensorFrame(MODEL, "tool0"), "tool0_controller"
     return out
@@ -142,6 +143,29 @@ def test_a_tool_is_looked_for_once_in_a_motion_and_noticed_at_its_end(tool: Tool
             tool.say(50_000_000 * (tick + 1000))
             tool.sensor.take_posture(50_000_000 * (tick + 1000), AT_REST, moving)
     assert 150 <= tick < 155 and tool.looks == 2
+
+
+def test_a_stored_tare_is_as_old_as_its_postures_not_as_its_file(tmp_path: Path) -> None:
+    of = node(NOW_S)
+    of.get_fully_qualified_name = lambda: "/estimator"
+    of.get_logger = lambda: SimpleNamespace(warning=lambda words: None)
+    kept = KeptCalibration(of, str(tmp_path), "tool0", 600.0)
+    found = {}
+    for stamp_s in (NOW_S - 900, NOW_S - 500, LATER_S):
+        tare = SensorCalibration(
+            "tool0", np.zeros(6), np.zeros(4), np.eye(10), stamp_ns=stamp_s * 10**9
+        )
+        kept.keep(tare)
+        found[stamp_s] = kept.load() is not None
+    assert found == {NOW_S - 900: False, NOW_S - 500: True, LATER_S: False}
+
+
+def test_a_transform_of_the_future_is_refused(tool: Tool) -> None:
+    """No posture would ever be compared with it."""
+    tool.now_s = NOW_S
+    tool.sensor.look_where()
+    with pytest.raises(StampError, match="in the future"):
+        tool.say(LATER_S * 10**9)
 
 
 def test_every_node_reports_the_clocks_that_its_gates_measure() -> None:

@@ -54,14 +54,17 @@ class OfferedQos:
 
     @classmethod
     def of(cls, topic: StoredTopic) -> OfferedQos:
-        """Return the QoS of a recorded publisher, as far as a replay needs it."""
+        """Return the QoS of a recorded publisher, as far as a replay needs it. Descriptions and static
+        transforms are latched even if the bag does not say so, because all nodes request it.
+        """
         try:
             profile = _QOS.parse_yaml(topic.qos, topic.name)[0]
             best_effort = str(profile["reliability"]) in ("best_effort", "2")
             latched = str(profile["durability"]) in ("transient_local", "1")
             depth = int(profile["depth"])
         except (SignalError, KeyError, IndexError, TypeError, ValueError):
-            return cls()
+            best_effort, latched, depth = False, False, cls.depth
+        latched |= topic.name.endswith(("robot_description", "tf_static"))
         return cls(
             "best_effort" if best_effort else "reliable",
             "transient_local" if latched else "volatile",

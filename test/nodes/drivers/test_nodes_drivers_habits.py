@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,8 @@ def test_a_bad_configuration_fails_at_configure_and_can_be_mended(
 def test_an_estimator_goes_on_with_its_tare_keeps_its_structure_and_notices_a_twin(
     start_nodes: Start, tmp_path: Path
 ) -> None:
-    calibration = SensorCalibration("tool0", np.zeros(6), np.zeros(4), 1e-6 * np.eye(10))
+    zero = np.zeros(6), np.zeros(4), 1e-6 * np.eye(10)
+    calibration = SensorCalibration("tool0", *zero, stamp_ns=time.time_ns())
     calibration.save(tmp_path / "tare_of_estimator_tool0.yaml")
     client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
     words = "Using the stored tare"

@@ -94,6 +94,16 @@ def test_everything_written_is_read_back(bag: Path, tmp_path: Path) -> None:
     assert recording.notes == ()
 
 
+@pytest.mark.parametrize("offered", [None, OfferedQos()])
+def test_a_description_is_replayed_latched_whatever_the_bag_says(tmp_path: Path, offered) -> None:
+    """All nodes ask for it so: those of a volatile publisher never got the robot."""
+    with BagWriter(tmp_path / "bag") as writer:
+        for name in (URDF, "/notes"):
+            writer.add_topic(name, "std_msgs/msg/String", offered)
+    found = {t.name: OfferedQos.of(t).durability for t in StoredBag.open(tmp_path / "bag").topics}
+    assert found == {URDF: "transient_local", "/notes": "volatile"}
+
+
 def test_rosbags_reads_the_bag_with_its_types_counts_and_qos(bag: Path) -> None:
     with Reader(bag) as reader:
         assert reader.message_count == 1003
