@@ -34,7 +34,7 @@ def export(
 
     Friction is fitted again with the terms that each format has. The output compares the prediction
     error of each file with that of the identified model; `sysid verify OUT/proof.json` repeats the
-    comparison. Exit status 1 if the torques of a file differ from those of the model.
+    comparison. If the torques of a file differ from those of the model, nothing is written.
 
     Args:
         result: Result folder of `sysid identify`.
@@ -60,19 +60,15 @@ def export(
         )
     for one in made:
         worst = max(one.differences.values())
-        mark = tick(one.equal)
-        if one.equal and one.error.worth_a_warning:
-            mark = Text("!", "yellow")
-        agree = "agree with" if one.equal else "differ from"
-        text = f"{one.file}: torques {agree} those of the model ({worst:.1e} N m at most)."
-        if one.equal and one.error.worth_a_warning:
+        mark = Text("!", "yellow") if one.error.worth_a_warning else tick(True)
+        text = f"{one.file}: torques agree with those of the model ({worst:.1e} N m at most)."
+        if one.error.worth_a_warning:
             text += " The table below shows by how much its prediction error increases."
         console.print(mark, text, highlight=False, soft_wrap=True)
         for loss in one.losses:
             console.print("  ", loss.sentence, highlight=False, soft_wrap=True)
     print_exports([(one.error, one.name) for one in made])
     console.print(f"written to {out}, with proof.json", soft_wrap=True, markup=False)
-    raise typer.Exit(int(not all(one.equal for one in made)))
 
 
 def export_targets(text: str) -> list[Target]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.loaded_arm import CarriedBody
@@ -160,7 +160,8 @@ class ArmResult:
             progress: Function called with a description of each step.
 
         Raises:
-            SysIdError: A format cannot represent the robot of the result.
+            SysIdError: A format cannot represent the robot of the result, or the torques of a file
+                differ from those of the model.
         """
         model = self.identification.model
         for target in targets:
@@ -171,6 +172,7 @@ class ArmResult:
                 progress(Step.WRITING)
                 written = self.write(target, hidden, out)
                 one = self.judge(target, written.files[0], written.losses)
+                one.require_equal()
                 made.append(replace(one, file=out / one.file.relative_to(hidden)))
                 files = [Proof.hashed(path, hidden) for path in written.files]
                 proofs.append(made[-1].stated() | {"files": files})
@@ -266,7 +268,22 @@ class ExportedTarget:
     @property
     def equal(self) -> bool:
         """True if the torques of the exported file equal those of the model within `tolerance`."""
-        return max(self.differences.values()) <= self.tolerance
+        return all(difference <= self.tolerance for difference in self.differences.values())
+
+    def require_equal(self) -> None:
+        """Refuse a file whose torques differ from those of the model.
+
+        Raises:
+            ModelError: They differ by more than `tolerance`.
+        """
+        if not self.equal:
+            differences = ", ".join(f"{n} {x:.1e}" for n, x in self.differences.items())
+            raise ModelError(
+                f"The torques of '{self.name}' differ from those of the model [N m]: {differences}."
+                f" Rounding explains {self.tolerance:.0e} N m.",
+                remedy="Correct unusual values in the robot's description, or report this error"
+                " together with it.",
+            )
 
     def stated(self) -> dict[str, object]:
         """Return the numbers of proof.json."""

@@ -245,8 +245,22 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
         target: Format of the file.
         file: Path of the first of the written files.
         robot: Robot that defines the order of the joints, and gravity.
+
+    Raises:
+        ModelError: The file is damaged, or it is one of another format.
     """
+    try:
+        return _reader_of(target, file, robot)
+    except (AttributeError, KeyError, OSError, RuntimeError, SyntaxError, ValueError) as err:
+        raise ModelError(
+            f"'{file.name}' cannot be read as {target.value}: {err}.", remedy="Export again."
+        ) from err
+
+
+def _reader_of(target: Target, file: Path, robot: Projection) -> Reader:
     names = robot.model.joint_names
+    if file.suffix != f".{_ENDINGS[target]}":
+        raise ValueError(f"the name does not end with .{_ENDINGS[target]}")
     if target is Target.URDF:
         text = file.read_text(encoding="utf-8")
         return UrdfReader(text, names, robot.model.gravity)

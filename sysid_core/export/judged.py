@@ -83,9 +83,15 @@ class ExportedError:
         return self.rise > LOSING or self.unexplained
 
     @property
-    def dearest(self) -> list[str]:
-        """Lost terms, in decreasing order of the error they cause."""
-        return sorted(self.costs, key=lambda name: -self.costs[name])
+    def stated_costs(self) -> str:
+        """Lost terms with the increase of the error due to each, in decreasing order, and of all
+        together.
+        """
+        shown = [name for name, cost in self.costs.items() if abs(cost) >= 5e-5]  # 0.01 % in print
+        shown.sort(key=lambda name: -self.costs[name])
+        costs = [f"{name} {100.0 * self.costs[name]:+.2f} %" for name in shown]
+        together = [f"all {100.0 * self.lost:+.2f} %"] if len(shown) > 1 else []
+        return ", ".join(costs + together)
 
     def warnings(self, file: str) -> tuple[Reason, ...]:
         """Return the warning about a larger or unexplained error of the file; empty if there is
@@ -104,8 +110,7 @@ class ExportedError:
         if self.unexplained:
             more = {"unexplained": self.unexplained_rise}
             return (Reason.warning("export-differs", file=file, **sizes, **more),)
-        lost = ", ".join(self.dearest)
-        return (Reason.warning("export-loses", file=file, **sizes, lost=lost),)
+        return (Reason.warning("export-loses", file=file, **sizes, lost=self.stated_costs),)
 
     def to_dict(self) -> dict[str, object]:
         """Return the errors as plain data for result.json and proof.json."""

@@ -239,7 +239,7 @@ def write_mjcf(path: Path, text: str) -> Path:
     except ValueError as err:
         raise ModelError(
             f"MuJoCo refuses '{path.name}': {str(err).strip()}.",
-            remedy="Rename equal names, and links named 'world', in the robot's description.",
+            remedy="Correct the named value or name in the robot's description.",
         ) from err
     return path
 

@@ -263,9 +263,13 @@ def _projected(
         Phi.append(friction.regressor(m.q, m.v, m.a, m.rigid)[rows])
         tau.append((plain.torques(m.effort, m.q) - m.rigid)[rows])
     lower = np.where(friction.non_negative, 0.0, -np.inf)
-    return Projection(
-        model, friction, _robust_fit(np.concatenate(Phi), np.concatenate(tau), lower), lost
-    )
+    regressor, torques = np.concatenate(Phi), np.concatenate(tau)
+    if not (np.isfinite(regressor).all() and np.isfinite(torques).all()):
+        raise ModelError(
+            f"The torques of '{model.name}' along the recordings are not finite.",
+            remedy="Give the result as `sysid identify` wrote it.",
+        )
+    return Projection(model, friction, _robust_fit(regressor, torques, lower), lost)
 
 
 def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> FrictionModel:

@@ -161,6 +161,7 @@ class CReader:
             )
         self._library = ctypes.CDLL(str(library))
         self._prefix, self._n, self._axes = source.stem, n, axes
+        self._function("torques")  # so that code without it is refused before it is called
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Return the torques along a motion without gaps, from rest; shapes (K, n) to (K, n) [N m]."""
@@ -176,18 +177,20 @@ class CReader:
             size: Number of results of one call; 0: one for each joint.
             state: State of the friction terms; None: the function has none.
         """
-        function = getattr(self._library, f"{self._prefix}_{name}")
-        function.restype = None
+        function = self._function(name)
         rows = [np.ascontiguousarray(x, dtype=float) for x in motion]
         out = np.empty((len(rows[0]), size or self._n))
         if state is not None and len(out):
-            reset = getattr(self._library, f"{self._prefix}_reset")
-            reset.restype = None
-            reset(state, _pointer(rows[0][0]))
+            self._function("reset")(state, _pointer(rows[0][0]))
         extra = [] if state is None else [state]
         for k in range(len(out)):
             function(*(_pointer(x[k]) for x in rows), *extra, _pointer(out[k]))
         return out
+
+    def _function(self, name: str) -> Any:
+        function = getattr(self._library, f"{self._prefix}_{name}")
+        function.restype = None
+        return function
 
 
 def _pointer(row: Array) -> Any:

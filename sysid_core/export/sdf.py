@@ -111,7 +111,8 @@ class SdfReader(ReadTree):
 
     def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:
         model = ET.fromstring(text).find("model")
-        assert model is not None
+        if model is None:
+            raise ValueError("the SDF has no model")
         bodies = {str(link.get("name")): link for link in model.findall("link")}
         joints = {str(joint.get("name")): joint for joint in model.findall("joint")}
         tree = pin.Model()

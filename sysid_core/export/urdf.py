@@ -205,9 +205,9 @@ class UrdfReader(ReadTree):
     """
 
     def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:
+        dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).findall("joint")}
         model = RobotModel.from_urdf(text, gravity=gravity)
         model = model.with_locked([n for n in model.joint_names if n not in joint_names])
-        dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).findall("joint")}
 
         def attribute(name: str) -> Array:
             found = [dynamics.get(joint) for joint in joint_names]

@@ -647,7 +647,7 @@ TEXTS: Mapping[str, Text] = {
     "export-loses": Text(
         "Exported file with missing terms",
         "With {file}, other software predicts the efforts with an error of {exported:.2f} %, {rise:.1f} times that of the"
-        " identified model ({inside:.2f} %), because the file format lacks these friction and drive terms: {lost}.",
+        " identified model ({inside:.2f} %), because the file format lacks friction and drive terms (with the increase of the error due to each): {lost}.",
         "Export the model with `sysid export --to mjcf` or `--to c`, which support more terms.",
         "A URDF supports two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",

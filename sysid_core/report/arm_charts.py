@@ -214,7 +214,7 @@ def export_table(
             f"{100 * error.inside:.2f} %",
             f"{100 * error.exported:.2f} %",
             f"{error.rise:.2f}",
-            _losses(error),
+            error.stated_costs,
         ]
         for error, file in errors
     ]
@@ -225,13 +225,6 @@ def export_table(
         " format lacks."
     )
     return caption, columns, rows
-
-
-def _losses(error: ExportedError) -> str:
-    dear = [name for name in error.dearest if abs(error.costs[name]) >= 5e-5]  # shows in print
-    costs = [f"{name} {100 * error.costs[name]:+.2f} %" for name in dear]
-    together = [f"all {100 * error.lost:+.2f} %"] if len(dear) > 1 else []
-    return ", ".join(costs + together)
 
 
 def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
@@ -76,7 +77,7 @@ class _ProofFile(_Part):
     data: tuple[_Input, ...] = ()  # of servos: none
     states: Annotated[int, Field(strict=True, ge=1, le=MOST_STATES)]
     seed: Count
-    exports: list[_Export]
+    exports: list[_Export] = Field(min_length=1)
 
 
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
@@ -98,6 +99,9 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             else "Give a folder that `sysid identify` wrote; a payload is exported with its arm: --payload DIR.",
         )
     settings, files = recorded_settings(folder, IdentifySettings, data)
+    paths = (*settings.recordings, *settings.validate)
+    if not (settings.recordings and all(isinstance(path, Path) for path in paths)):
+        raise RESULT.refusal(folder / "result.json", "does not list its recordings")
     meshes = mesh_places(settings.robot)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     robot, loops = settings.robot, settings.loops
@@ -234,7 +238,7 @@ def _repeated(
 ) -> list[CertificateCheck]:
     """Checks of the numbers and of the stated losses of one file."""
     room, errors = found["tolerance"], found["errors"]
-    worst = max(found["largest_difference"].values())
+    worst = float(np.max(list(found["largest_difference"].values())))
     same = (
         is_same(stated.get("tolerance"), room, REPEATED, 0.0)
         and is_same(stated.get("largest_difference"), found["largest_difference"], 0.0, room)

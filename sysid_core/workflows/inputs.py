@@ -162,7 +162,7 @@ def recorded_settings(
     """
     result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
-    if not (isinstance(inputs, dict) and inputs.get("options")):
+    if not (isinstance(inputs, dict) and inputs.get("options") and inputs.get("files")):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
     try:
         files = tuple(_found(file, data) for file in inputs["files"])

@@ -20,13 +20,18 @@ from two_joint_arm import URDF, call, columns, swing
 
 from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
+from sysid_core.estimation.arm import Identification
+from sysid_core.export import arm
 from sysid_core.export.files import LossCode
+from sysid_core.files import hash_of
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
     RobotModel,
     pi_from_mass_com_inertia,
 )
+
+ENDINGS = {"mjcf": "xml"}
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +144,7 @@ def test_exports_and_their_proof(result, tmp_path):
     assert status == 1 and "two.c has changed" in output
     one = proof["exports"][0]
     for odd in (
+        {"exports": []},
         {"exports": [one | {"files": []}]},
         {"exports": [one | {"errors": None}]},
         {"states": 1e308},
@@ -151,6 +157,14 @@ def test_exports_and_their_proof(result, tmp_path):
     (out / "proof.json").write_text(json.dumps(proof | {"exports": [one | {"target": "NaN"}]}))
     with pytest.raises(SysIdError, match="target"):
         call("verify", out / "proof.json")
+    for target, odd in (("mjcf", "<mujoco"), ("urdf", ""), ("sdf", "<sdf/>"), ("c", "")):
+        file = out / f"damaged.{ENDINGS.get(target, target)}"
+        file.write_text(odd)
+        files = [{"path": file.name, "sha256": hash_of(file)}]
+        damaged = proof | {"exports": [one | {"target": target, "files": files}]}
+        (out / "proof.json").write_text(json.dumps(damaged))
+        with pytest.raises(SysIdError, match=rf"{file.name}.*read as {target}"):
+            call("verify", out / "proof.json")
 
 
 def test_a_payload_is_exported_as_a_body_of_the_link_that_holds_it(result, tmp_path):
@@ -200,7 +214,10 @@ def test_what_cannot_be_exported_is_refused(result, tmp_path):
         lambda inputs: inputs.__setitem__("files", ["train.csv"]),
         lambda inputs: inputs["files"][0].pop("sha256"),
         lambda inputs: inputs["options"].pop("robot"),
+        lambda inputs: inputs.__setitem__("files", []),
         lambda inputs: inputs["options"].__setitem__("recordings", 3),
+        lambda inputs: inputs["options"].__setitem__("recordings", []),
+        lambda inputs: inputs["options"].__setitem__("recordings", "train.csv"),
         lambda inputs: inputs.__setitem__("options", ["train.csv"]),
     ],
 )
@@ -209,9 +226,25 @@ def test_a_result_that_lacks_what_it_came_from_is_refused(change, result, tmp_pa
     raw = json.loads((tmp_path / "out" / "result.json").read_text())
     change(raw["inputs"])
     (tmp_path / "out" / "result.json").write_text(json.dumps(raw))
-    with pytest.raises(EstimationError, match="input files"):
+    with pytest.raises(EstimationError, match=r"input files|list its recordings"):
         call("export", tmp_path / "out", "--to", "urdf", "--out", tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+def test_parameters_belong_to_the_named_drives_and_are_finite(result, tmp_path):
+    shutil.copytree(result / "out", tmp_path / "out")
+    file, model = tmp_path / "out" / "parameters.yaml", RobotModel.from_urdf(result / "robot.urdf")
+    raw = yaml.safe_load(file.read_text())
+    before = Identification.load(tmp_path / "out", model)
+    raw["drives"]["joints"].reverse()
+    file.write_text(yaml.safe_dump(raw))
+    after = Identification.load(tmp_path / "out", model)
+    q, v, a = np.random.default_rng(0).normal(size=(3, 5, 2))
+    assert after.torques(q, v, a) == pytest.approx(before.torques(q, v, a), rel=1e-12)
+    raw["parameters"]["b.m"] = 1e308
+    file.write_text(yaml.safe_dump(raw))
+    with pytest.raises(ModelError, match="not finite"):
+        call("export", tmp_path / "out", "--to", "urdf", "--out", tmp_path / "x")
 
 
 def test_an_export_writes_all_its_files_or_none(result, tmp_path, monkeypatch):
@@ -225,6 +258,11 @@ def test_an_export_writes_all_its_files_or_none(result, tmp_path, monkeypatch):
         without.setenv("PATH", "")
         with pytest.raises(ModelError, match="compiler"):
             call(*command, "urdf,c")
+    with monkeypatch.context() as wrong:
+        differences = ({"j1": 0.0, "j2": float("nan")}, 1.0)
+        wrong.setattr(arm, "largest_differences", lambda *_, **__: differences)
+        with pytest.raises(ModelError, match=r"urdf/two\.urdf.*differ .*j2 nan"):
+            call(*command, "urdf")
     whole = mesh.read_bytes()
     mesh.write_bytes(whole[:-10])
     try:

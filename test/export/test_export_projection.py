@@ -56,6 +56,9 @@ def test_friction_takes_over_what_the_lost_terms_explained(rng):
     assert not found.error.unexplained  # losses explain all of it
     assert as_copied.unexplained and as_copied.worth_a_warning
     assert set(found.error.costs) == {"inertia", "offset", "load", "smooth_sign"}
+    [warning] = replace(found.error, exported=3.0 * found.error.inside, lost=1.0).warnings("a.urdf")
+    cost = f"load {100.0 * found.error.costs['load']:+.2f} %"
+    assert warning.code == "export-loses" and cost in str(warning.data["lost"])
     assert all(found.error.costs[term] > 0.0 for term in ("inertia", "offset", "load"))
 
 

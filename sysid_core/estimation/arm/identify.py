@@ -219,7 +219,7 @@ class Identification:
                 file.drives.couplings,
                 file.drives.waves,
                 tuple(Spring(**dict(spring)) for spring in file.drives.springs),
-            )
+            ).ordered(model.joint_names)
             friction = FrictionModel(drives, **dict(file.friction))
             seen = file.velocity_feedback
             feedback = None if seen is None else VelocityFeedback(**dict(seen))
