@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from sysid_core.diagnosis.candidates import candidates
 from sysid_core.diagnosis.composed import composed_faults
-from sysid_core.diagnosis.evidence import ANGLE, DENSITY, Evidence, Motion
+from sysid_core.diagnosis.evidence import Evidence
 from sysid_core.diagnosis.gravity import gravity_directions
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -20,6 +20,7 @@ from sysid_core.diagnosis.hypotheses import (
     other_gravity,
     scale_fault,
 )
+from sysid_core.diagnosis.motion import ANGLE, DENSITY, Motion
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.diagnosis.sift import SIZED, Sift, evidence_of, log_of, refined
 from sysid_core.robot import Array, RobotModel

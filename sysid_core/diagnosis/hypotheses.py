@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from sysid_core.diagnosis.evidence import DENSITY
+from sysid_core.diagnosis.motion import DENSITY
 from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.robot import Array, RobotModel, is_physically_consistent, pseudo_inertia_from_pi
 from sysid_core.settings import Kind

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from sysid_core.diagnosis.evidence import ANGLE, OFF, Evidence, Motion, evidence
+from sysid_core.diagnosis.evidence import Evidence, evidence
 from sysid_core.diagnosis.hypotheses import (
     CLOCKS,
     STEP,
@@ -21,6 +21,7 @@ from sysid_core.diagnosis.hypotheses import (
     scale_fault,
     zero_angle,
 )
+from sysid_core.diagnosis.motion import ANGLE, OFF, Motion
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.errors import ModelError
 

@@ -240,7 +240,7 @@ class RobotModel:
         """
         return tuple(f"{body}.{name}" for body in self.body_names for name in INERTIAL_NAMES)
 
-    @property
+    @cached_property
     def inertial_scale(self) -> Array:
         r"""Natural scale of every inertial parameter, `[m, m L, m L^2]` with mass m and length L of
         the body, in the order of the parameters, shape (10 n_bodies,).
