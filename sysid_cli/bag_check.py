@@ -213,13 +213,13 @@ def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:
     """Return the robot model, in which all joints without recorded data are locked, and an empty
     text; without a usable robot description, None and the reason.
     """
-    from sysid_core.robot import RobotModel, hold_joints
+    from sysid_core.robot import RobotModel
 
     if not robot and not recording.urdf_xml:
         return None, ""
     try:
         model = RobotModel.from_urdf(robot or recording.urdf_xml)
-        model = hold_joints(model, measured=recording.joints.names)
+        model = model.holding(measured=recording.joints.names)
     except SysIdError as err:
         if robot:
             raise

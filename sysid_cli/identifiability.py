@@ -51,7 +51,7 @@ def identifiability(
     """
     from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.report import identifiability_report, save_and_list
-    from sysid_core.robot import load_robot
+    from sysid_core.robot import RobotModel
     from sysid_core.robot.loops import reference_loops
 
     if sum((no_gravity, gravity is not None, bool(mount))) > 1:
@@ -64,7 +64,7 @@ def identifiability(
             f"The value '{mimic}' of --mimic is invalid.",
             remedy="Choose 'coupled' or 'independent'.",
         )
-    model = load_robot(
+    model = RobotModel.from_urdf(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
     )
     model = model.mounted(mount=mount)

@@ -71,9 +71,9 @@ def init(
             f"'{driver}' is not a known driver.", remedy=f"Choose one of {', '.join(_DRIVERS)}."
         )
     require_folder(out)
-    from sysid_core.robot import load_robot
+    from sysid_core.robot import RobotModel
 
-    model = load_robot(robot)
+    model = RobotModel.from_urdf(robot)
     out.mkdir(parents=True, exist_ok=True)
     missing: list[str] = []
     columns, bringup = out / "columns.yaml", out / "bringup.yaml"
@@ -169,7 +169,6 @@ def _unfit(text: str, model: RobotModel) -> list[str]:
     """Entries of a bringup file that a person must complete: those marked so in a comment, and joints
     and frames that the robot lacks.
     """
-    from sysid_core.robot import hold_joints
 
     marked = re.findall(r"(?m)^ +(\w+): (.*?) +# ((?:set|replace) it.*)$", text)
     missing = [f"{key} ({value}): {what}." for key, value, what in marked]
@@ -177,7 +176,7 @@ def _unfit(text: str, model: RobotModel) -> list[str]:
         for key, value in (section or {}).items():
             try:
                 if key == "joints":
-                    hold_joints(model, joints=value)
+                    model.holding(joints=value)
                 elif key in ("tcp_frame", "sensor_frame") and value:
                     model.frame_id(value)
             except ModelError as err:

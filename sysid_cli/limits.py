@@ -44,10 +44,12 @@ def init(
     """
 
     from sysid_core.planning import LimitsFile, MotionLimits
-    from sysid_core.robot import allowed_contacts, load_robot
+    from sysid_core.robot import RobotModel
 
-    model = load_robot(robot)
-    pairs = allowed_contacts(srdf, {f.name for f in model.pin_model.frames}) if srdf else ()
+    model = RobotModel.from_urdf(robot)
+    pairs = (
+        LimitsFile.contacts_of_srdf(srdf, {f.name for f in model.pin_model.frames}) if srdf else ()
+    )
     found, sources = MotionLimits.initial(
         model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed, allowed_contacts=pairs
     )

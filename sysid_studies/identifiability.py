@@ -16,7 +16,7 @@ from sysid_core.identifiability.rpna import (
     structural_identifiability,
 )
 from sysid_core.report import LEGEND, Report, identifiability_table
-from sysid_core.robot import Rotor, load_robot
+from sysid_core.robot import RobotModel, Rotor
 from sysid_studies.table import StudyTable
 
 
@@ -204,7 +204,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
     comparisons: list[PaperComparison] = []
     answers: dict[str, tuple[Identifiability, Identifiability]] = {}
     for paper in PAPER_ROBOTS:
-        model = load_robot(paper.robot, floating_base=paper.floating_base)
+        model = RobotModel.from_urdf(paper.robot, floating_base=paper.floating_base)
         rotors = Rotor.of_reference(paper.robot)
         answer = structural_identifiability(model, rotors=rotors)
         weightless = structural_identifiability(model, gravity=(0, 0, 0), rotors=rotors)
@@ -242,7 +242,11 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
         )
         if paper.robot == "puma560":
             q, v, a = random_states(model, 20 * model.n_bodies + 20, rng)
-            Y0 = load_robot("puma560", gravity=(0, 0, 0)).torque_regressor(q, v, a).reshape(-1, 60)
+            Y0 = (
+                RobotModel.from_urdf("puma560", gravity=(0, 0, 0))
+                .torque_regressor(q, v, a)
+                .reshape(-1, 60)
+            )
             add("base parameters without gravity", weightless.n_base, 34, NumericalRank.of(Y0).rank)
         if paper.robot == "two-link-parallel":
             add(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from sysid_core.robot import Array, RobotModel, mimic_joints
+from sysid_core.robot import Array, RobotModel
 
 LEGS = ("FL", "FR", "RL", "RR")
 LEG_JOINTS = ("abad", "hip", "knee")
@@ -168,7 +168,7 @@ def motion_of(model: RobotModel, motion: Gallop) -> tuple[Array, Array, Array]:
     pin_model, K = model.pin_model, len(motion.time)
     q = np.tile(pin.neutral(pin_model), (K, 1))
     v, a = np.zeros((K, model.nv)), np.zeros((K, model.nv))
-    followers = {mimic.joint: mimic for mimic in mimic_joints(model)}
+    followers = {mimic.joint: mimic for mimic in model.mimic_joints}
     for name in model.joint_names:
         joint = pin_model.joints[pin_model.getJointId(name)]
         if joint.nv == 6:

@@ -18,7 +18,7 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.report import Report
-from sysid_core.robot import Array, RobotModel, load_robot
+from sysid_core.robot import Array, RobotModel
 from sysid_studies.single_joint import check_postures, composite_inverse_dynamics, single_joint_rows
 from sysid_studies.table import StudyTable, report_of_tables
 
@@ -177,7 +177,7 @@ def stanford_study(rng: np.random.Generator, n_random: int = 100) -> StanfordStu
         rng: Random generator of the motions for the final check.
         n_random: Number of motions in the final check.
     """
-    model = load_robot("stanford")
+    model = RobotModel.from_urdf("stanford")
     minimal = MinimalConstants.of(model)
     directions = {
         body: np.array([minimal.chain.axis_in_body(0, body - 1, q) for q in _postures(body)])

@@ -218,7 +218,7 @@ INSTANCES: list[Callable[[], object]] = [
     lambda: rpna.structural_identifiability(arm()).base,
     lambda: leg().loops[0].a,
     lambda: leg().attachments[0][0],
-    lambda: DrivingAxisChain.from_model(robot.load_robot("stanford")),
+    lambda: DrivingAxisChain.from_model(robot.RobotModel.from_urdf("stanford")),
 ]
 
 

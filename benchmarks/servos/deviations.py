@@ -18,7 +18,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from sysid_core.robot import load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import (
     TERMS,
     ServoIdentification,
@@ -50,7 +50,7 @@ _UPRIGHT = ("shoulder_pan", "wrist_roll")
 
 def simulated(rng: np.random.Generator) -> tuple[ServoModel, ServoRecording]:
     """Return a robot with random servos and 2 min of its motion at 50 Hz."""
-    robot = load_robot("so101")
+    robot = RobotModel.from_urdf("so101")
     delay = rng.uniform(0.01, 0.04)
     servos = []
     for joint in robot.joint_names:
@@ -114,7 +114,7 @@ def main(
     table(total)
     if recordings:
         motions = read_recordings([recordings])
-        robot = load_robot("so101")
+        robot = RobotModel.from_urdf("so101")
         halves = [identify_servos(motions[k::2], robot) for k in range(2)]
         table(scores(*halves))
 

@@ -20,7 +20,7 @@ import typer
 from numpy.typing import NDArray
 
 from sysid_core.errors import SysIdError
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import ServoRecording, identify_servos, read_recordings
 from sysid_core.servos.examine import Finding
 from sysid_studies.table import print_head, print_row
@@ -132,9 +132,9 @@ def recordings(data: Path, name: str, half: int) -> tuple[list[ServoRecording], 
             ("pick_place", "oscillation_low_freq") if half else ("random_waypoints", "wave_motion")
         )
         found = read_recordings([data / "so101_sage" / "motions.npz"], motions=motions)
-        return list(found), load_robot("so101")
+        return list(found), RobotModel.from_urdf("so101")
     if name == "go2":
-        robot = load_robot("go2")
+        robot = RobotModel.from_urdf("go2")
         r = read_recordings([data / "go2_in_air" / "traj_0.npz"])[0]
         part = r.t > r.t[len(r.t) // 2] if half else r.t <= r.t[len(r.t) // 2]
         return [
@@ -150,7 +150,7 @@ def recordings(data: Path, name: str, half: int) -> tuple[list[ServoRecording], 
         (mass == heavy) & (arm == arm.max()) & (kp == (16, 24)[half]) & (kind != "lift_and_drop")
     )
     names = [Path(str(x)).stem for x in file[chosen]]
-    robot = load_robot(PENDULUM.format(x=0.0, z=-arm.max(), mass=heavy))
+    robot = RobotModel.from_urdf(PENDULUM.format(x=0.0, z=-arm.max(), mass=heavy))
     return list(read_recordings([runs], motions=names)), robot
 
 
@@ -180,7 +180,7 @@ def main(
                 continue
             motions, robot = recordings(data, name, half)
             if fault == "another robot's URDF":
-                robot = load_robot("ur5")
+                robot = RobotModel.from_urdf("ur5")
             if name == "so101" and fault == "upside down":
                 robot = robot.with_gravity([0.0, 0.0, 9.81])
             start = time.process_time()

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SysIdError
 from sysid_core.export import JointFields, mjcf_of
-from sysid_core.robot import RobotModel, hold_joints, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import Replay, ServoRecording, identify_servos
 from sysid_studies.table import print_head, print_row
 
@@ -125,15 +125,15 @@ RECORDINGS = {
 def robots(half: int) -> dict[str, tuple[RobotModel, list[float]]]:
     """Return robots by name, each with the centre of its motion."""
     if half:
-        z1, ur5 = load_robot("z1"), load_robot("ur5")
+        z1, ur5 = RobotModel.from_urdf("z1"), RobotModel.from_urdf("ur5")
         return {
-            "z1": (hold_joints(z1, joints=z1.joint_names[:4]), [0.0, 1.2, -1.0, 0.0]),
-            "ur5": (hold_joints(ur5, joints=ur5.joint_names[:4]), [0.0, -1.2, 1.2, -1.0]),
+            "z1": (z1.holding(joints=z1.joint_names[:4]), [0.0, 1.2, -1.0, 0.0]),
+            "ur5": (ur5.holding(joints=ur5.joint_names[:4]), [0.0, -1.2, 1.2, -1.0]),
         }
-    so100, xarm = load_robot("so100"), load_robot("xarm7")
+    so100, xarm = RobotModel.from_urdf("so100"), RobotModel.from_urdf("xarm7")
     return {
-        "so100": (hold_joints(so100, joints=so100.joint_names[:4]), [0.0, 0.0, 0.5, 0.3]),
-        "xarm7": (hold_joints(xarm, joints=xarm.joint_names[:4]), [0.0, -0.4, 0.0, 1.0]),
+        "so100": (so100.holding(joints=so100.joint_names[:4]), [0.0, 0.0, 0.5, 0.3]),
+        "xarm7": (xarm.holding(joints=xarm.joint_names[:4]), [0.0, -0.4, 0.0, 1.0]),
     }
 
 

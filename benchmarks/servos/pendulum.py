@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import (
     TERMS,
     JointServo,
@@ -91,7 +91,7 @@ def main(data: Path, only: Annotated[int | None, typer.Option("--kp")] = None) -
             for i, index in enumerate(np.flatnonzero(group & (kind == name))):
                 halves[i % 2].append(Path(str(file[index])).stem)
         fitted, unseen = (read_recordings([path], motions=half) for half in halves)
-        robot = load_robot(PENDULUM.format(z=-length, mass=heavy))
+        robot = RobotModel.from_urdf(PENDULUM.format(z=-length, mass=heavy))
         result = identify_servos(fitted, robot)
         ours, command = error(result.model, unseen)
         theirs = [error(bam(fitted, robot, terms), unseen)[0] for terms in BAM.values()]

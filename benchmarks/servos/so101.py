@@ -21,7 +21,7 @@ import numpy as np
 import typer
 
 from sysid_core.export import write_mjcf
-from sysid_core.robot import load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import (
     JointServo,
     Replay,
@@ -45,7 +45,7 @@ LEANING = (
     "random_waypoints", "single_joint_elbow",
 )  # fmt: skip
 TABLE, STOPS = -0.05, (-1.02, 1.99)  # [m], [rad] of the wrist roll joint
-ROBOT = load_robot("so101")
+ROBOT = RobotModel.from_urdf("so101")
 
 
 def simplest(recordings: Sequence[ServoRecording]) -> ServoModel:

@@ -62,9 +62,9 @@ class MotionSettings:
             ModelError: The motion lacks joints of the robot that are not locked.
         """
         from sysid_core.planning import LimitsFile, read_motion
-        from sysid_core.robot import load_robot, lock_options
+        from sysid_core.robot import RobotModel
 
-        model = load_robot(self.robot)
+        model = RobotModel.from_urdf(self.robot)
         model = LimitsFile.driven_robot(
             model, self.limits, lock=self.lock, gravity=self.gravity, mount=self.mount
         )
@@ -73,7 +73,7 @@ class MotionSettings:
         if missing:
             raise ModelError(
                 f"'{self.file}' does not contain the joints {missing} of '{model.name}'.",
-                remedy=f"Lock them: {lock_options(missing)}; or specify the robot for which the motion was planned.",
+                remedy=f"Lock them: {RobotModel.lock_options(missing)}; or specify the robot for which the motion was planned.",
                 missing=missing,
             )
         return model, self._limits_of(model, motion), motion

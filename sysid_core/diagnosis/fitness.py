@@ -11,7 +11,7 @@ import numpy as np
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Reason
-from sysid_core.robot import RobotModel, lock_options
+from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream, Recording, require_sound_units
 
 _LEAST_SAMPLES = 100
@@ -69,7 +69,7 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
             remedy="Give the URDF that belongs to the recording, or its names in the column map."
             if len(missing) == len(model.joint_names)
             else "Give the URDF's names in the column map, or lock joints that were not recorded and did not move:"
-            f" {lock_options(missing)}.",
+            f" {RobotModel.lock_options(missing)}.",
             missing=missing,
         )
 

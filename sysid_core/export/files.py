@@ -25,7 +25,7 @@ from sysid_core.export.tree import link_elements, require_single_joints
 from sysid_core.export.urdf import UrdfReader, urdf_of, with_meshes
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_text, write_yaml
-from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel, mimic_joints
+from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.settings import Kind
 
@@ -117,7 +117,7 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
         found[LossCode.ACCELERATION_LIMITS] = list(model.joint_names)
     found[LossCode.MIMIC] = [
         f.joint
-        for f in mimic_joints(model)
+        for f in model.mimic_joints
         if target not in (Target.URDF, Target.MJCF) or f.leader not in model.joint_names
     ]
     if target in (Target.MJCF, Target.SDF):

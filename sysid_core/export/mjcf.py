@@ -30,7 +30,7 @@ from sysid_core.export.tree import (
     tree_of,
 )
 from sysid_core.lazy import lazy_import
-from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi, mimic_joints
+from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 from sysid_core.robot.loops import ClosedChain, LoopKind
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def mjcf_of(
     tree = tree_of(model)
     sites, equalities, tendons = ({}, [], []) if chain is None else _closures(chain)
     if chain is None:
-        for f in mimic_joints(model):
+        for f in model.mimic_joints:
             if f.leader in model.joint_names:
                 law = f"{exact([f.offset, f.multiplier])} 0 0 0"
                 pair = {"joint1": f.joint, "joint2": f.leader, "polycoef": law}

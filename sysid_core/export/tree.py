@@ -14,13 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import (
-    Array,
-    RobotModel,
-    is_physically_consistent,
-    lock_options,
-    mass_com_inertia_from_pi,
-)
+from sysid_core.robot import Array, RobotModel, is_physically_consistent, mass_com_inertia_from_pi
 
 _LEAST = 1e-15  # [kg, kg m^2] mass and principal moments of a moving body, MuJoCo's mjMINVAL
 # Simulators take no link without mass, even one that is fixed to the world.
@@ -191,7 +185,7 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
             return not np.any(S[3:]), direction / np.linalg.norm(direction)
     raise ModelError(
         f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) is neither revolute nor prismatic, and only such joints are exported.",
-        remedy=f"Fix the base, or lock it: {lock_options([model.pin_model.names[j]])}.",
+        remedy=f"Fix the base, or lock it: {RobotModel.lock_options([model.pin_model.names[j]])}.",
         joint=model.pin_model.names[j],
     )
 

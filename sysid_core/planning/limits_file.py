@@ -16,7 +16,8 @@ section `trajectory_executor`), and the `joint_limits.yaml` of MoveIt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -33,9 +34,10 @@ from sysid_core.planning.limits import (
     MotionLimits,
 )
 from sysid_core.planning.tool_frame import tool_frame
-from sysid_core.robot import RobotModel, hold_joints
+from sysid_core.robot import RobotModel
 
 SCHEMA = "robot_sysid/limits/1"
+_SRDF = FileKind("SRDF", "Give the SRDF file that MoveIt reads.", ModelError)
 _NO_GROUND = -1000.0  # [m]; a ROS parameter can't be null: the executor's value for no ground
 _FILE = FileKind(
     "limits file", "Correct it, or write a new one: `sysid limits init ROBOT`.", ExcitationError
@@ -213,6 +215,43 @@ class LimitsFile(FileSchema):
         return head + yaml_text(content, compact=True)
 
     @staticmethod
+    def contacts_of_srdf(path: str | Path, links: Set[str]) -> tuple[tuple[str, str], ...]:
+        """Return the link pairs of `<disable_collisions link1= link2= reason=>`, each once, in the
+        order of the file.
+
+        Args:
+            path: SRDF file.
+            links: Names of the robot's links; pairs with other links (a hand that isn't mounted) are
+                ignored.
+
+        Raises:
+            ModelError: The file cannot be read, is not an SRDF, or belongs to another robot.
+        """
+        try:
+            text = _SRDF.read_text(path)
+            if "<!DOCTYPE" in text or "<!ENTITY" in text:
+                raise ET.ParseError("it declares a document type or entities")
+            root = ET.fromstring(text)
+        except ET.ParseError as err:
+            raise ModelError(
+                f"'{path}' can't be read as SRDF: {err}.",
+                remedy="Give the SRDF file that MoveIt reads.",
+            ) from err
+        pairs = [(e.get("link1", ""), e.get("link2", "")) for e in root.iter("disable_collisions")]
+        if root.tag != "robot" or not pairs:
+            raise ModelError(
+                f"'{path}' holds no pairs of links that may touch.",
+                remedy="Give an SRDF with <disable_collisions link1= link2=/>.",
+            )
+        own = dict.fromkeys(pair for pair in pairs if set(pair) <= links)
+        if not own:
+            raise ModelError(
+                f"None of the {len(pairs)} pairs in '{path}' are this robot's links.",
+                remedy="Give the SRDF of the robot whose URDF was given.",
+            )
+        return tuple(own)
+
+    @staticmethod
     def driven_robot(
         model: RobotModel,
         limits: Path | None,
@@ -239,10 +278,10 @@ class LimitsFile(FileSchema):
         if limits and isinstance(raw, Mapping) and "trajectory_executor" in raw:
             section = _FILE.validated(raw, BringupFile, limits).trajectory_executor
             try:
-                hold_joints(model, joints=section.joints, lock=section.lock)
+                model.holding(joints=section.joints, lock=section.lock)
             except ModelError as err:
                 raise _FILE.refusal(limits, err.message, err.remedy) from err
-        model = hold_joints(model, joints=section.joints, lock=(*section.lock, *lock))
+        model = model.holding(joints=section.joints, lock=(*section.lock, *lock))
         return model.mounted(gravity, mount or ("" if gravity else section.mount))
 
 

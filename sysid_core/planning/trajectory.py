@@ -25,7 +25,7 @@ from sysid_core.files import (
     written_whole,
     yaml_text,
 )
-from sysid_core.robot import Array, RobotModel, lock_options
+from sysid_core.robot import Array, RobotModel
 
 if TYPE_CHECKING:
     from sysid_core.robot.loops import ClosedChain
@@ -203,7 +203,7 @@ class Trajectory:
             moving = names[held & moved].tolist()
             raise ExcitationError(
                 f"The motion moves the joints {moving}, which are locked.",
-                remedy=f"Plan the motion with {lock_options(moving)}.",
+                remedy=f"Plan the motion with {RobotModel.lock_options(moving)}.",
             )
         keep = ~np.array(held)
         return dataclasses.replace(

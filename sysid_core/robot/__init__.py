@@ -7,13 +7,6 @@ from sysid_core.robot.frames import (
     StaticTransform,
 )
 from sysid_core.robot.friction import FrictionModel, FrictionTerm
-from sysid_core.robot.held_joints import (
-    hold_joints,
-    load_robot,
-    lock_options,
-    mimic_joints,
-    reference_robots,
-)
 from sysid_core.robot.inertia import (
     INERTIA_ENTRIES,
     INERTIAL_NAMES,
@@ -31,7 +24,7 @@ from sysid_core.robot.inertia import (
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.regressor import Rotor
-from sysid_core.robot.urdf import allowed_contacts, example_robots, example_share, received_urdf
+from sysid_core.robot.urdf import example_robots, example_share, received_urdf, reference_robots
 
 __all__ = [
     "INERTIAL_NAMES",
@@ -49,15 +42,10 @@ __all__ = [
     "Spring",
     "SpringLaw",
     "StaticTransform",
-    "allowed_contacts",
     "example_robots",
     "example_share",
-    "hold_joints",
     "is_physically_consistent",
-    "load_robot",
-    "lock_options",
     "mass_com_inertia_from_pi",
-    "mimic_joints",
     "parameter_transform",
     "pi_from_mass_com_inertia",
     "pi_from_pseudo_inertia",

@@ -1,66 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference robots, and joints of a description that are locked or follow others: fingers, rods."""
+"""Joints of a description that are locked or follow others: fingers, rods."""
 
 from __future__ import annotations
 
 import functools
-import shlex
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 
-_FOLDER = Path(__file__).parent / "reference_robots"
-# In the base frames of Wensing, Niemeyer, Slotine 2023 [m/s^2]: x of the leg points down, figure 4
-# has no gravity.
-_GRAVITY = {
-    "cheetah3-leg": (9.81, 0.0, 0.0),
-    "two-link-parallel": (0.0, 0.0, 0.0),
-    "two-link-perpendicular": (0.0, 0.0, 0.0),
-}
-
-
-def reference_robots() -> dict[str, Path]:
-    """Return the names and URDF files of the reference robots in this package."""
-    return {path.stem.replace("_", "-"): path for path in sorted(_FOLDER.glob("*.urdf"))}
-
-
-def load_robot(
-    source: str | Path, *, floating_base: bool = False, gravity: ArrayLike | None = None
-) -> RobotModel:
-    """Load a reference robot by its name, or any other robot as in `from_urdf`.
-
-    Args:
-        source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.
-        floating_base: True for a base that moves freely.
-        gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the robot, or the
-            standard gravity.
-
-    Raises:
-        ModelError: There is no robot of this name, or its file cannot be read.
-    """
-    robots, name = reference_robots(), str(source)
-    try:
-        return RobotModel.from_urdf(
-            robots.get(name, source),
-            floating_base=floating_base,
-            gravity=_GRAVITY.get(name, STANDARD_GRAVITY) if gravity is None else gravity,
-        )
-    except ModelError as err:
-        if "source" not in err.data:
-            raise
-        raise ModelError(
-            err.message,
-            remedy=f"{err.remedy} Reference robots: {', '.join(robots)}.",
-            source=name,
-        ) from err
+if TYPE_CHECKING:
+    from sysid_core.robot.model import RobotModel
 
 
 def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
@@ -84,28 +39,14 @@ def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
     return out
 
 
-def hold_joints(
+def held_positions(
     model: RobotModel,
-    *,
-    joints: Sequence[str] = (),
-    lock: Sequence[str] = (),
-    measured: Sequence[str] | None = None,
-    positions: Mapping[str, float] | None = None,
-) -> RobotModel:
-    """Return the robot in which only the requested or measured joints can move.
-
-    Args:
-        model: Robot as in its description.
-        joints: Names or patterns (`fr3_joint*`) of the joints that move; empty: the measured
-            joints.
-        lock: Further joints to lock, `JOINT` or `JOINT=POSITION` [rad or m].
-        measured: Joints in the driver's joint states; None: unknown, no joint is locked for this
-            reason.
-        positions: Measured joint positions by name, at which joints are locked [rad or m].
-
-    Returns:
-        Robot with joints `locked` at the position in `lock`, otherwise in `positions`, otherwise
-        zero (or the nearest position inside the joint's limits).
+    joints: Sequence[str],
+    lock: Sequence[str],
+    measured: Sequence[str] | None,
+    positions: Mapping[str, float] | None,
+) -> dict[str, float]:
+    """Return the joints that `RobotModel.holding` locks, with their positions [rad or m].
 
     Raises:
         ModelError: A name or pattern matches no joint, or all joints would be locked.
@@ -133,9 +74,7 @@ def hold_joints(
     given = {name: value for name in held for p, value in texts.items() if fnmatchcase(name, p)}
     described = _described_positions(model)
     known = {k: v for k, v in (positions or {}).items() if np.isfinite(v)}
-    return model.with_locked(
-        {name: _first(given.get(name), known.get(name), described[name]) for name in held}
-    )
+    return {name: _first(given.get(name), known.get(name), described[name]) for name in held}
 
 
 def _first(*values: float | None) -> float:
@@ -153,11 +92,6 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
     return out
 
 
-def lock_options(joints: Iterable[str]) -> str:
-    """Return the command-line options that lock the given joints, quoted for a shell."""
-    return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
-
-
 @dataclass(frozen=True)
 class MimicJoint:
     """Joint with a `<mimic>` element in the URDF, resolved to the joint that it finally follows."""
@@ -168,17 +102,17 @@ class MimicJoint:
     offset: float
 
 
-def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
-    """Return the joint couplings that correspond to the mimic joints declared in the URDF.
+def mimic_joints(urdf_xml: str, joint_names: Sequence[str]) -> tuple[MimicJoint, ...]:
+    """Return the mimic joints of a URDF among the given joints, in their order.
 
     Raises:
         ModelError: Joints mimic each other in a circle.
     """
-    direct = _mimic_elements(model.urdf_xml)
+    direct = _mimic_elements(urdf_xml)
     if not direct:
         return ()
     resolved = []
-    for name in model.joint_names:
+    for name in joint_names:
         if name not in direct:
             continue
         leader, multiplier, offset = direct[name]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
+from sysid_core.robot.held_joints import MimicJoint, held_positions, mimic_joints
 from sysid_core.robot.inertia import (
     INERTIAL_NAMES,
     Array,
@@ -21,7 +23,13 @@ from sysid_core.robot.inertia import (
     pin_inertia,
     skew,
 )
-from sysid_core.robot.urdf import doubtful_units, sound_urdf, urdf_digest, urdf_text
+from sysid_core.robot.urdf import (
+    REFERENCE_GRAVITY,
+    doubtful_units,
+    sound_urdf,
+    urdf_digest,
+    urdf_text,
+)
 from sysid_core.settings import numbers
 
 if TYPE_CHECKING:
@@ -124,15 +132,16 @@ class RobotModel:
         source: str | Path,
         *,
         floating_base: bool = False,
-        gravity: ArrayLike = STANDARD_GRAVITY,
+        gravity: ArrayLike | None = None,
     ) -> RobotModel:
-        """Build the model from a URDF file, a URDF text, or the name of a robot in
-        `example-robot-data`. Meshes are not read.
+        """Build the model from a URDF file, a URDF text, or the name of a reference robot or of a
+        robot in `example-robot-data`. Meshes are not read.
 
         Args:
-            source: Path, XML text, or name such as "xarm7".
+            source: Path, XML text, or name such as "puma560" or "xarm7".
             floating_base: True for a root link that moves freely (adds a 6-DoF joint).
-            gravity: Gravity in the base frame, shape (3,) [m/s^2].
+            gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the reference
+                robot, or the standard gravity.
 
         Raises:
             ModelError: The description is not a valid URDF.
@@ -154,6 +163,8 @@ class RobotModel:
                 f"The URDF '{model.name}' has no moving joint.",
                 remedy="Give a URDF that describes the whole robot.",
             )
+        if gravity is None:
+            gravity = REFERENCE_GRAVITY.get(str(source), STANDARD_GRAVITY)
         model.gravity.linear = np.asarray(gravity, dtype=float)
         # Drive inertia is a parameter of the estimator (I_a), never hidden in the dynamics.
         model.armature = np.zeros(model.nv)
@@ -449,6 +460,47 @@ class RobotModel:
         positions = joints if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0)
         reduced = lock_joints(self.pin_model, positions)
         return replace(self, pin_model=reduced, locked={**self.locked, **positions})
+
+    def holding(
+        self,
+        *,
+        joints: Sequence[str] = (),
+        lock: Sequence[str] = (),
+        measured: Sequence[str] | None = None,
+        positions: Mapping[str, float] | None = None,
+    ) -> RobotModel:
+        """Return the robot in which only the requested or measured joints can move.
+
+        Args:
+            joints: Names or patterns (`fr3_joint*`) of the joints that move; empty: the measured
+                joints.
+            lock: Further joints to lock, `JOINT` or `JOINT=POSITION` [rad or m].
+            measured: Joints in the driver's joint states; None: unknown, no joint is locked for this
+                reason.
+            positions: Measured joint positions by name, at which joints are locked [rad or m].
+
+        Returns:
+            Robot with joints `locked` at the position in `lock`, otherwise in `positions`, otherwise
+            zero (or the nearest position inside the joint's limits).
+
+        Raises:
+            ModelError: A name or pattern matches no joint, or all joints would be locked.
+        """
+        return self.with_locked(held_positions(self, joints, lock, measured, positions))
+
+    @staticmethod
+    def lock_options(joints: Iterable[str]) -> str:
+        """Return the command-line options that lock the given joints, quoted for a shell."""
+        return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
+
+    @property
+    def mimic_joints(self) -> tuple[MimicJoint, ...]:
+        """Joint couplings that correspond to the mimic joints declared in the URDF.
+
+        Raises:
+            ModelError: Joints mimic each other in a circle.
+        """
+        return mimic_joints(self.urdf_xml, self.joint_names)
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """Return a copy with another direction of gravity in the base frame.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot descriptions: their sources, their validation, and pairs of links that may touch (SRDF).
+"""Robot descriptions: their sources and their validation.
 
 URDF parsers silently ignore what they do not understand: a mass of "4,0" becomes zero, and a link
 that is its own parent ends the chain. In this module such descriptions are refused before a parser
@@ -13,7 +13,7 @@ import math
 import os
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +21,14 @@ from pathlib import Path
 from sysid_core.errors import ModelError
 from sysid_core.files import FileKind, nearest
 
+_FOLDER = Path(__file__).parent / "reference_robots"
+# In the base frames of Wensing, Niemeyer, Slotine 2023 [m/s^2]: x of the leg points down, figure 4
+# has no gravity.
+REFERENCE_GRAVITY = {
+    "cheetah3-leg": (9.81, 0.0, 0.0),
+    "two-link-parallel": (0.0, 0.0, 0.0),
+    "two-link-perpendicular": (0.0, 0.0, 0.0),
+}
 # Short names for the robots of the PyPI package example-robot-data that demos and tests use.
 _ALIASES = {
     "panda": "panda_description/urdf/panda.urdf",
@@ -53,7 +61,11 @@ _NUMBERS = {
     **{("joint", "dynamics", a): 1 for a in ("friction", "damping")},
     **{("joint", "mimic", a): 1 for a in ("multiplier", "offset")},
 }
-_SRDF = FileKind("SRDF", "Give the SRDF file that MoveIt reads.", ModelError)
+
+
+def reference_robots() -> dict[str, Path]:
+    """Return the names and URDF files of the reference robots in this package."""
+    return {path.stem.replace("_", "-"): path for path in sorted(_FOLDER.glob("*.urdf"))}
 
 
 def example_robots() -> dict[str, Path]:
@@ -79,11 +91,11 @@ def example_share() -> Path | None:
 
 
 def urdf_text(source: str | Path) -> str:
-    """Return the URDF text of a robot: from a file, from a text, or from a name in
-    `example-robot-data`.
+    """Return the URDF text of a robot: from a file, from a text, or from the name of a reference
+    robot or of a robot in `example-robot-data`.
 
     Args:
-        source: Path, XML text, or name such as "xarm7".
+        source: Path, XML text, or name such as "puma560" or "xarm7".
 
     Raises:
         ModelError: There is no robot of this name, or the text is not a URDF.
@@ -91,7 +103,9 @@ def urdf_text(source: str | Path) -> str:
     text = str(source)
     if "<robot" not in text:
         path = Path(text)
-        if not os.path.exists(text) or (path.is_dir() and text in example_robots()):
+        if text in reference_robots():
+            path = reference_robots()[text]
+        elif not os.path.exists(text) or (path.is_dir() and text in example_robots()):
             path = _example(text)
         text = _FILE.read_text(path)
     name = "the XML" if text is source else source
@@ -108,10 +122,11 @@ def _example(name: str) -> Path:
         return examples[name]
     close = nearest(name, list(examples))
     names = ", ".join(sorted(examples)) or "(none installed)"
+    own = f"Reference robots: {', '.join(reference_robots())}."
+    what = f"Did you mean '{close}'?" if close else f"Give a path, or one of: {names}."
     raise ModelError(
         f"No robot '{name}': it is neither a URDF file nor one of example-robot-data.",
-        remedy=f"Did you mean '{close}'?" if close else f"Give a path, or one of: {names}.",
-        source=name,
+        remedy=f"{what} {own}",
     )
 
 
@@ -390,40 +405,3 @@ def doubtful_units(text: str) -> tuple[str, ...]:
 def _single_numbers(element: ET.Element) -> dict[str, float]:
     keys = [a for _, tag, a in _NUMBERS if tag == element.tag and tag in ("mass", "limit")]
     return {key: float(element.attrib[key]) for key in keys if key in element.attrib}
-
-
-def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str], ...]:
-    """Return the link pairs of `<disable_collisions link1= link2= reason=>`, each once, in the
-    order of the file.
-
-    Args:
-        path: SRDF file.
-        links: Names of the robot's links; pairs with other links (a hand that isn't mounted) are
-            ignored.
-
-    Raises:
-        ModelError: The file cannot be read, is not an SRDF, or belongs to another robot.
-    """
-    try:
-        text = _SRDF.read_text(path)
-        if "<!DOCTYPE" in text or "<!ENTITY" in text:
-            raise ET.ParseError("it declares a document type or entities")
-        root = ET.fromstring(text)
-    except ET.ParseError as err:
-        raise ModelError(
-            f"'{path}' can't be read as SRDF: {err}.",
-            remedy="Give the SRDF file that MoveIt reads.",
-        ) from err
-    pairs = [(e.get("link1", ""), e.get("link2", "")) for e in root.iter("disable_collisions")]
-    if root.tag != "robot" or not pairs:
-        raise ModelError(
-            f"'{path}' holds no pairs of links that may touch.",
-            remedy="Give an SRDF with <disable_collisions link1= link2=/>.",
-        )
-    own = dict.fromkeys(pair for pair in pairs if set(pair) <= links)
-    if not own:
-        raise ModelError(
-            f"None of the {len(pairs)} pairs in '{path}' are this robot's links.",
-            remedy="Give the SRDF of the robot whose URDF was given.",
-        )
-    return tuple(own)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.report import with_deviation
-from sysid_core.robot import RobotModel, hold_joints, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
 from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
 from sysid_core.servos.rollout import RESTED, drive_rollout, follow_commands, time_steps
@@ -184,10 +184,10 @@ class ServoModel:
         ground: Level surface that the bodies cannot penetrate; None: no surface.
 
     Examples:
-        >>> from sysid_core.robot import load_robot
+        >>> from sysid_core.robot import RobotModel
         >>> from sysid_core.servos import JointServo, ServoModel, Term
         >>> servo = JointServo("joint1", {Term.TIME_CONSTANT: 0.05})
-        >>> model = ServoModel(load_robot("puma560"), (servo,))
+        >>> model = ServoModel(RobotModel.from_urdf("puma560"), (servo,))
         >>> q = model.simulate([0.0, 0.1], [[0.0], [0.5]], [0.0, 0.5, 1.0], [0.0])
         >>> q.shape
         (3, 1)
@@ -275,7 +275,9 @@ class ServoModel:
 
 def warm_up() -> None:
     """Compile the simulation, which takes half a minute once per computer; the result is cached."""
-    free = ServoModel(load_robot("puma560"), (JointServo("joint1", {Term.COMPLIANCE: 0.1}),))
+    free = ServoModel(
+        RobotModel.from_urdf("puma560"), (JointServo("joint1", {Term.COMPLIANCE: 0.1}),)
+    )
     never = Ground(-np.inf, Surface(np.zeros(1, dtype=np.int64), np.zeros((1, 3))))
     for model in (free, replace(free, ground=never)):
         model.simulate([0.0], [[0.1]], [0.0, 0.1], [0.0])
@@ -290,7 +292,7 @@ def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
     """Return the bodies of a robot on the given joints, in their order; all other joints are locked
     at zero.
     """
-    return BodyTree(hold_joints(robot, joints=joints) if joints != robot.joint_names else robot)
+    return BodyTree(robot.holding(joints=joints) if joints != robot.joint_names else robot)
 
 
 @dataclass(frozen=True, eq=False)

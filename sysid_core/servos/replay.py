@@ -11,7 +11,7 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.report import Figure, Report, moving_robot, thinned
-from sysid_core.robot import RobotModel, hold_joints
+from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.joints import JointResult
@@ -141,7 +141,7 @@ def servo_report(
         " motion alone determines the following:"
     )
     robot, joints = result.model.robot, result.model.joints
-    bodies = robot if joints == robot.joint_names else hold_joints(robot, joints=joints)
+    bodies = robot if joints == robot.joint_names else robot.holding(joints=joints)
     report.paragraph(" ".join(servo_scales(bodies).sentences))
     _draw_servos(report, result.joints)
     _draw_replays(report, bodies, replays)

@@ -11,7 +11,7 @@ from pydantic import Field, StrictFloat
 
 from sysid_core.errors import ModelError
 from sysid_core.files import FileKind, FileSchema, Name, Number, write_text, write_yaml
-from sysid_core.robot import load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos.examine import FREE
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
@@ -132,7 +132,7 @@ def load_servos(folder: str | Path) -> ServoModel:
     path = Path(folder)
     path = path / FILE if path.is_dir() else path
     content = KIND.read_schema(path, _File)
-    robot = load_robot(path.parent / content.urdf).with_gravity(content.gravity)
+    robot = RobotModel.from_urdf(path.parent / content.urdf).with_gravity(content.gravity)
     if content.urdf_hash and content.urdf_hash != robot.urdf_hash:
         raise ModelError(
             f"The servos in '{path}' were identified with another version of '{content.urdf}'"

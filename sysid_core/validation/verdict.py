@@ -18,7 +18,7 @@ from sysid_core.estimation.arm import (
     TorqueDelay,
 )
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.robot import RobotModel, mimic_joints
+from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.validation.prediction import Prediction
 
@@ -98,7 +98,7 @@ def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
     """Warning about joints that follow other joints but are fitted as if they were driven
     independently.
     """
-    followers = [f"{m.joint} ({m.leader})" for m in mimic_joints(identification.model)]
+    followers = [f"{m.joint} ({m.leader})" for m in identification.model.mimic_joints]
     return (Reason.warning("followers", joints=followers),) if followers else ()
 
 

@@ -27,14 +27,7 @@ from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.robot import (
-    DriveTrain,
-    FrictionModel,
-    FrictionTerm,
-    RobotModel,
-    hold_joints,
-    lock_options,
-)
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
 from sysid_core.settings import numbers
 from sysid_core.signals import (
@@ -388,7 +381,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
     Raises:
         ModelError: A joint is unknown or has several degrees of freedom.
     """
-    model = hold_joints(RobotModel.from_urdf(robot), lock=lock)
+    model = RobotModel.from_urdf(robot).holding(lock=lock)
     wide = [
         name
         for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
@@ -399,7 +392,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
             f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
             " fixed base.",
             remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
-            f" them: {lock_options(wide)}.",
+            f" them: {RobotModel.lock_options(wide)}.",
         )
     return model
 

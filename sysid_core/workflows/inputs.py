@@ -14,7 +14,7 @@ from typing import Any
 
 from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.files import FileKind, hash_of
-from sysid_core.robot import example_robots, load_robot
+from sysid_core.robot import RobotModel, example_robots
 from sysid_core.settings import Settings, build_settings, plain_settings
 
 _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # options that are text
@@ -100,7 +100,7 @@ def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> 
 
 def _described(robot: str) -> str:
     try:
-        return load_robot(robot).urdf_hash if robot else ""
+        return RobotModel.from_urdf(robot).urdf_hash if robot else ""
     except ModelError:  # it is told where it is read
         return robot
 

@@ -28,14 +28,7 @@ from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.design import Unknowns
 from sysid_core.planning.payload import WRENCH_NOISE, plan_payload_motion
 from sysid_core.planning.sequential import SequentialPlan
-from sysid_core.robot import (
-    DriveTrain,
-    FrictionModel,
-    FrictionTerm,
-    RobotModel,
-    load_robot,
-    wrench_regressor,
-)
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, wrench_regressor
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import Shape
 from sysid_core.settings import numbers, plain_settings
@@ -79,7 +72,7 @@ def plan(
     model = (
         load_closed_chain(robot, settings.urdf or None).model
         if isinstance(settings, LoopsPlanSettings)
-        else load_robot(robot)
+        else RobotModel.from_urdf(robot)
     )
     model = LimitsFile.driven_robot(
         model, common.limits, lock=common.lock, gravity=common.gravity, mount=common.mount

@@ -20,7 +20,7 @@ from sysid_core.planning import (
 )
 from sysid_core.planning.design import Unknowns
 from sysid_core.report import Figure
-from sysid_core.robot import FrictionTerm, RobotModel, lock_options
+from sysid_core.robot import FrictionTerm, RobotModel
 from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
 from sysid_core.workflows.arm_data import load_recording
@@ -103,13 +103,13 @@ def _refuse_fingers(model: RobotModel) -> None:
     if fingers:
         raise ExcitationError(
             f"The joints {list(fingers)} of '{model.name}' are a gripper's: they have no room to move.",
-            remedy=f"Lock them: {lock_options(fingers)}.",
+            remedy=f"Lock them: {RobotModel.lock_options(fingers)}.",
         )
     if wheels:
         raise ExcitationError(
             f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool:"
             " they are wheels, on which the robot would drive.",
-            remedy=f"Lock them: {lock_options(wheels)}.",
+            remedy=f"Lock them: {RobotModel.lock_options(wheels)}.",
         )
 
 

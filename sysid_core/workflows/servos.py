@@ -15,7 +15,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
-from sysid_core.robot import load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.settings import words
 from sysid_core.workflows.inputs import inputs_of
 
@@ -226,7 +226,7 @@ def identify_servos(
 
     progress(Step.READING)
     gains = settings.gains
-    robot = load_robot(settings.robot).mounted(settings.gravity, settings.mount)
+    robot = RobotModel.from_urdf(settings.robot).mounted(settings.gravity, settings.mount)
     recordings = settings.files.read()
     unseen = settings.files.read_others(settings.unseen) if settings.unseen else recordings
     progress(Step.FITTING)

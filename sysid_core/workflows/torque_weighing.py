@@ -27,7 +27,7 @@ from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import loaded_arm_report, payload_sentence, payload_steps, save_and_list
-from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel, hold_joints
+from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
@@ -133,7 +133,7 @@ def weigh_by_torques(
     progress(Step.READING)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     gravity = None if columns is None else columns.gravity
-    model = hold_joints(RobotModel.from_urdf(settings.robot), lock=settings.lock)
+    model = RobotModel.from_urdf(settings.robot).holding(lock=settings.lock)
     model = model.mounted(settings.gravity, settings.mount, gravity)
     current, torque = settings.target_current, settings.target_torque
     drives = drives_of(model, columns, gains=not (current or torque))

@@ -39,7 +39,7 @@ from sysid_core.report import (
     payload_steps,
     save_and_list,
 )
-from sysid_core.robot import Array, PoseRobot, RobotModel, hold_joints
+from sysid_core.robot import Array, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.settings import words
 from sysid_core.signals import (
@@ -414,7 +414,7 @@ def _on_sensor(
         )
     model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
     model = model.mounted(settings.gravity, settings.mount)
-    model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
+    model = model.holding(lock=settings.lock, measured=run.joints.names)
     require_sound_units(replace(run.joints, v=None), model, run.source)
     sensor = SensorFrame.mounted(
         model, frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
-from sysid_core.robot import RobotModel, hold_joints, received_urdf
+from sysid_core.robot import RobotModel, received_urdf
 from sysid_nodes.lifecycle import qos
 from sysid_nodes.lifecycle.subscriptions import AdaptiveSubscription
 
@@ -104,8 +104,7 @@ class RobotSource:
     def _give(self) -> None:
         assert self._described is not None
         common = self._node.config
-        model = hold_joints(
-            self._described,
+        model = self._described.holding(
             joints=common.joints,
             lock=common.lock,
             measured=self._measured,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.robot import RobotModel, hold_joints, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.simulation import ClosedChainPlant, MujocoPlant, PositionPlant, SensorNoise
 from sysid_nodes.lifecycle import CommonConfig, parameter
@@ -120,7 +120,7 @@ def described_robot(config: SimulatedRobotConfig) -> RobotModel:
 
         model = load_servos(config.servos).robot
     else:
-        model = hold_joints(load_robot(config.robot), joints=config.joints, lock=config.lock)
+        model = RobotModel.from_urdf(config.robot).holding(joints=config.joints, lock=config.lock)
     return model.mounted(mount=config.mount)
 
 

@@ -198,12 +198,12 @@ def test_placeholders_and_names_that_the_robot_lacks_are_missing_entries(tmp_pat
 
 def test_a_simulated_robot_is_the_given_arm_without_its_fingers(tmp_path: Path) -> None:
     from sysid_core.planning import LimitsFile
-    from sysid_core.robot import load_robot
+    from sysid_core.robot import RobotModel
 
     said, file = bringup(tmp_path, "simulated", "panda")
     assert "missing" not in said
     written = yaml.safe_load(file.read_text())
-    panda = load_robot("panda")
+    panda = RobotModel.from_urdf("panda")
     arm = LimitsFile.driven_robot(panda, file, lock=["panda_finger_joint1=0.01"])
     assert arm.joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
     assert LimitsFile.read(file, arm).tcp_frame == written["estimator"]["sensor_frame"]
@@ -218,4 +218,4 @@ def test_a_simulated_robot_is_the_given_arm_without_its_fingers(tmp_path: Path) 
     with pytest.raises(
         ExcitationError, match=r"bringup.yaml.*'panda_joint1' fits no joint of 'ur5'"
     ):
-        LimitsFile.driven_robot(load_robot("ur5"), file)
+        LimitsFile.driven_robot(RobotModel.from_urdf("ur5"), file)

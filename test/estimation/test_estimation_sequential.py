@@ -17,14 +17,7 @@ from sysid_core.estimation.sequential import (
 from sysid_core.identifiability import random_states
 from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.planning import Segment, Trajectory
-from sysid_core.robot import (
-    INERTIAL_UNITS,
-    DriveTrain,
-    FrictionModel,
-    FrictionTerm,
-    RobotModel,
-    load_robot,
-)
+from sysid_core.robot import INERTIAL_UNITS, DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
@@ -104,7 +97,7 @@ def stanford() -> Bench:
     """With motions of two joints for parameters that motor torques of single joints don't
     determine.
     """
-    return Bench(load_robot("stanford"), [*singles(6), (0, 1), (0, 2), (1, 3)])
+    return Bench(RobotModel.from_urdf("stanford"), [*singles(6), (0, 1), (0, 2), (1, 3)])
 
 
 @pytest.mark.parametrize("locked", ["hidden", "measured"])
@@ -153,7 +146,7 @@ def test_recursion_is_never_better_than_all_rows_at_once(stanford, rng) -> None:
 
 
 def test_motion_of_too_few_joints_is_refused_and_says_what_stays_open() -> None:
-    bench = Bench(load_robot("stanford"), singles(6))
+    bench = Bench(RobotModel.from_urdf("stanford"), singles(6))
     with pytest.raises(EstimationError, match="U2_13") as caught:
         SequentialLeastSquares(bench.minimal).fit(bench.regression(0.1, np.random.default_rng(1)))
     assert "friction is undetermined" in str(caught.value)
@@ -162,14 +155,14 @@ def test_motion_of_too_few_joints_is_refused_and_says_what_stays_open() -> None:
 
 def test_locked_torques_show_what_motors_hide() -> None:
     # Rotating the first joint alone in several postures is Lin's own procedure.
-    bench = Bench(load_robot("stanford"), singles(6))
+    bench = Bench(RobotModel.from_urdf("stanford"), singles(6))
     estimator = SequentialLeastSquares(bench.minimal, locked="measured")
     estimate = estimator.fit(bench.regression(0.1, np.random.default_rng(1)))
     assert estimate.maximally_exciting
 
 
 def test_unexcited_constants_keep_the_prior_and_say_so() -> None:
-    bench = Bench(load_robot("stanford"), singles(6))
+    bench = Bench(RobotModel.from_urdf("stanford"), singles(6))
     regression = bench.regression(0.1, np.random.default_rng(1))
     estimate = SequentialLeastSquares(bench.minimal, unexcited="prior").fit(regression)
     assert estimate.rank < estimate.structural_rank
@@ -182,7 +175,9 @@ def test_unexcited_constants_keep_the_prior_and_say_so() -> None:
 
 def test_rotor_inertia_is_told_from_link_inertia_where_structure_allows(rng) -> None:
     moves = [*singles(6), *[(i, j) for i in range(6) for j in range(i + 1, 6)]]
-    bench = Bench(load_robot("stanford"), moves, postures=4, terms=(*TERMS, FrictionTerm.INERTIA))
+    bench = Bench(
+        RobotModel.from_urdf("stanford"), moves, postures=4, terms=(*TERMS, FrictionTerm.INERTIA)
+    )
     regression = bench.regression()
     fit = SequentialLeastSquares(bench.minimal).fit_steps(regression)
     truth = regression.base.base_values(bench.truth)
@@ -260,7 +255,7 @@ def test_segments_are_found_from_the_data_alone(stanford) -> None:
 
 @pytest.mark.parametrize("hint", ["none", "plan", "marks"])
 def test_recording_is_identified_with_and_without_its_plan(hint) -> None:
-    bench = Bench(load_robot("stanford"), singles(6))
+    bench = Bench(RobotModel.from_urdf("stanford"), singles(6))
     run, plan = one_joint_recording(bench)
     if hint == "marks":
         marks = tuple(

@@ -4,7 +4,6 @@
 from sysid_core.identifiability.rpna import (
     coupling_matrix,
 )
-from sysid_core.robot import mimic_joints
 
 # The Kinova Gen3's joint origins as its URDF writes them: right angles with four decimals.
 GEN3 = [
@@ -50,6 +49,6 @@ def hand_urdf(follower_parent="palm", offset="0.2"):
 def coupled_regressor(model, rng, K=60):
     G = coupling_matrix(model)
     q, v, a = (rng.uniform(-2, 2, (K, G.shape[1])) @ G.T for _ in range(3))
-    for mimic in mimic_joints(model):
+    for mimic in model.mimic_joints:
         q[:, model.joint_names.index(mimic.joint)] += mimic.offset
     return (G.T @ model.torque_regressor(q, v, a)).reshape(-1, 10 * model.n_bodies)

@@ -8,13 +8,11 @@ from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability import BaseParameters, Excitation, random_states
 from sysid_core.identifiability.rpna import combination_text, structural_identifiability
 from sysid_core.identifiability.rpna.answer import StructuralVerdict
-from sysid_core.robot import (
-    load_robot,
-)
+from sysid_core.robot import RobotModel
 
 
 def test_certificate_of_full_motion_is_maximal(rng):
-    model = load_robot("puma560")
+    model = RobotModel.from_urdf("puma560")
     Y = model.torque_regressor(*random_states(model, 60, rng))
     excitation = Excitation.measured(structural_identifiability(model), Y)
 
@@ -24,7 +22,7 @@ def test_certificate_of_full_motion_is_maximal(rng):
 
 
 def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
-    model = load_robot("two-link-parallel")
+    model = RobotModel.from_urdf("two-link-parallel")
     q, v, a = rng.normal(size=(3, 60, 2))
     q[:, 1] = v[:, 1] = a[:, 1] = 0.0  # the elbow is held straight
     Y = model.torque_regressor(q, v, a)
@@ -45,13 +43,13 @@ def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
 
 
 def test_certificate_refuses_a_regressor_of_another_robot():
-    answer = structural_identifiability(load_robot("puma560"))
+    answer = structural_identifiability(RobotModel.from_urdf("puma560"))
     with pytest.raises(IdentifiabilityError, match="60 parameters"):
         Excitation.measured(answer, np.ones((10, 50)))
 
 
 def test_parameters_come_back_from_base_values_with_and_without_a_prior(rng):
-    base = structural_identifiability(load_robot("puma560")).base
+    base = structural_identifiability(RobotModel.from_urdf("puma560")).base
     pi, prior = rng.normal(size=(2, 60))
     pi_b = base.base_values(pi)
     plain, near = base.full_values(pi_b), base.full_values(pi_b, prior)
@@ -64,7 +62,7 @@ def test_parameters_come_back_from_base_values_with_and_without_a_prior(rng):
 
 
 def test_regroupings_say_in_words_what_they_mean():
-    answer = structural_identifiability(load_robot("puma560"))
+    answer = structural_identifiability(RobotModel.from_urdf("puma560"))
     by_name = {r.base: r for r in answer.regroupings}
 
     assert by_name["link6.Izz"].meaning == "identifiable alone"
@@ -82,7 +80,7 @@ def test_a_combination_has_no_ones_in_it():
 
 
 def test_verdicts_are_asked_by_name():
-    answer = structural_identifiability(load_robot("puma560"))
+    answer = structural_identifiability(RobotModel.from_urdf("puma560"))
     assert answer.verdict("link1.m") is StructuralVerdict.UNIDENTIFIABLE
     with pytest.raises(IdentifiabilityError, match=r"no parameter 'm1'.*link1\.m"):
         answer.verdict("m1")
@@ -90,4 +88,4 @@ def test_verdicts_are_asked_by_name():
 
 def test_bad_gravity_is_refused():
     with pytest.raises(IdentifiabilityError, match="three numbers"):
-        structural_identifiability(load_robot("scara"), gravity=[0, -9.81])
+        structural_identifiability(RobotModel.from_urdf("scara"), gravity=[0, -9.81])

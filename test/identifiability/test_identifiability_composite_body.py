@@ -13,11 +13,7 @@ from sysid_core.identifiability.base_parameters import random_states
 from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
-from sysid_core.robot import (
-    RobotModel,
-    example_robots,
-    load_robot,
-)
+from sysid_core.robot import RobotModel, example_robots
 from sysid_studies.single_joint import (
     check_postures,
     composite_inverse_dynamics,
@@ -216,7 +212,7 @@ def test_parallel_joint_is_refused_with_its_property(rng) -> None:
 
 
 def test_too_few_postures_are_refused_and_name_what_stays_open() -> None:
-    minimal = MinimalConstants.of(load_robot("stanford"))
+    minimal = MinimalConstants.of(RobotModel.from_urdf("stanford"))
     posture = [0.7, 0.7, 0.0, 0.7, 0.7, 0.7]
     with pytest.raises(ExcitationError, match="remain undetermined") as caught:
         check_postures(minimal, 0, 5, [posture])

@@ -10,7 +10,7 @@ from sysid_core.identifiability.rpna import (
     coupling_matrix,
     structural_identifiability,
 )
-from sysid_core.robot import RobotModel, example_robots, mimic_joints
+from sysid_core.robot import RobotModel, example_robots
 
 FILES = {path: name for name, path in example_robots().items()}
 WITH_MIMIC = {path: name for path, name in FILES.items() if "<mimic" in path.read_text()}
@@ -23,7 +23,7 @@ def sampled_rank(model, rng, coupled=False):
     K = -(-15 * model.n_bodies // G.shape[1]) + 10
     displacement = rng.uniform(-1.5, 1.5, (K, G.shape[1])) @ G.T
     if coupled:
-        for mimic in mimic_joints(model):
+        for mimic in model.mimic_joints:
             joint = pin_model.joints[pin_model.getJointId(mimic.joint)]
             displacement[:, joint.idx_v] += mimic.offset
     q = [pin.integrate(pin_model, pin.neutral(pin_model), d) for d in displacement]

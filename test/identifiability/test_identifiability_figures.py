@@ -4,7 +4,7 @@
 import pytest
 
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.robot import Rotor, load_robot
+from sysid_core.robot import RobotModel, Rotor
 
 # robot: dim V (without gravity), dim V (with), dim K (without), dim K (with), dim T, base, with rotors
 PAPER = {
@@ -33,7 +33,7 @@ PAPER = {
 @pytest.mark.parametrize("robot", PAPER)
 def test_dimensions_and_counts_are_the_papers(robot):
     v0, v, k0, k, transfer, n_base, with_rotors = PAPER[robot]
-    model, rotors = load_robot(robot), Rotor.of_reference(robot)
+    model, rotors = RobotModel.from_urdf(robot), Rotor.of_reference(robot)
     answer = structural_identifiability(model, rotors=rotors)
     weightless = structural_identifiability(model, gravity=[0, 0, 0])
 
@@ -46,12 +46,14 @@ def test_dimensions_and_counts_are_the_papers(robot):
 
 
 def test_puma_without_gravity_has_34_base_parameters():
-    assert structural_identifiability(load_robot("puma560"), gravity=[0, 0, 0]).n_base == 34
+    assert (
+        structural_identifiability(RobotModel.from_urdf("puma560"), gravity=[0, 0, 0]).n_base == 34
+    )
 
 
 def test_a_free_torso_lets_a_cheetah_leg_show_21_parameters_and_24_with_rotors():
     model, rotors = (
-        load_robot("cheetah3-leg", floating_base=True),
+        RobotModel.from_urdf("cheetah3-leg", floating_base=True),
         Rotor.of_reference("cheetah3-leg"),
     )
     answer = structural_identifiability(model, rotors=rotors)
@@ -64,14 +66,14 @@ def test_a_free_torso_lets_a_cheetah_leg_show_21_parameters_and_24_with_rotors()
 
 
 def test_two_parallel_links_have_the_base_parameters_of_the_paper():
-    answer = structural_identifiability(load_robot("two-link-parallel"))
+    answer = structural_identifiability(RobotModel.from_urdf("two-link-parallel"))
 
     assert answer.base.base_names == ("link1.Izz", "link2.mx", "link2.my", "link2.Izz")
     assert answer.base.combination(0) == pytest.approx({"link1.Izz": 1.0, "link2.m": 0.5**2})
 
 
 def test_two_perpendicular_links_have_one_and_seven_base_parameters():
-    answer = structural_identifiability(load_robot("two-link-perpendicular"))
+    answer = structural_identifiability(RobotModel.from_urdf("two-link-perpendicular"))
     names = answer.base.base_names
 
     assert len(names) == 8
@@ -83,7 +85,9 @@ def test_two_perpendicular_links_have_one_and_seven_base_parameters():
     ("robot", "added"), [("two-link-parallel", 1), ("two-link-perpendicular", 0)]
 )
 def test_a_rotor_counts_only_if_it_is_felt_earlier_in_the_chain(robot, added):
-    answer = structural_identifiability(load_robot(robot), rotors=Rotor.of_reference(robot))
+    answer = structural_identifiability(
+        RobotModel.from_urdf(robot), rotors=Rotor.of_reference(robot)
+    )
     assert answer.n_base_with_rotors == answer.n_base + added
 
 
@@ -98,7 +102,7 @@ MARKS = {
 @pytest.mark.parametrize("robot", MARKS)
 def test_single_parameters_carry_the_stars_and_crosses_of_the_papers_tables(robot):
     stars, crosses = MARKS[robot]
-    answer = structural_identifiability(load_robot(robot))
+    answer = structural_identifiability(RobotModel.from_urdf(robot))
     rows = {row: [] for row in ROWS}
     for parameter in answer.parameters:
         rows[parameter.name.rpartition(".")[2]].append(parameter.verdict.symbol)

@@ -7,7 +7,7 @@ import pytest
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability import NumericalRank
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos.scales import servo_scales
 
 JOINTS = (
@@ -79,16 +79,16 @@ def test_gains_add_as_many_unknowns_as_there_are_groups_in_300_trees(
 
 
 def test_an_arms_gains_share_one_factor_and_a_known_one_fixes_it() -> None:
-    arm = load_robot("so101")
+    arm = RobotModel.from_urdf("so101")
     (sentence,) = servo_scales(arm).sentences
     assert "shoulder_pan" in sentence and "one known mass" in sentence
     assert servo_scales(arm, known=["elbow_flex"]).groups == ()
 
 
 def test_at_rest_a_joint_without_gravity_shows_nothing_of_its_gain() -> None:
-    assert ("joint1",) in servo_scales(load_robot("puma560"), still=True).groups
+    assert ("joint1",) in servo_scales(RobotModel.from_urdf("puma560"), still=True).groups
 
 
 def test_what_is_no_servo_is_refused() -> None:
     with pytest.raises(IdentifiabilityError, match="elbow"):
-        servo_scales(load_robot("puma560"), known=["elbow"])
+        servo_scales(RobotModel.from_urdf("puma560"), known=["elbow"])

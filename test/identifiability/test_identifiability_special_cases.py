@@ -10,7 +10,7 @@ from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.identifiability import Excitation, random_states
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
 from sysid_core.identifiability.rpna.structural import exact_angle
-from sysid_core.robot import RobotModel, Rotor, load_robot
+from sysid_core.robot import RobotModel, Rotor
 
 
 @pytest.mark.parametrize("parent", ["palm", "one"])
@@ -59,7 +59,7 @@ def with_rotor_bodies(model, rotors):
 
 @pytest.mark.parametrize("robot", ["puma560", "scara", "cheetah3-leg"])
 def test_rotor_regressor_is_that_of_rotors_as_bodies(robot, rng):
-    model = load_robot(robot)
+    model = RobotModel.from_urdf(robot)
     rotors = [
         Rotor(r.joint, r.ratio, axis, r.position)
         for r, axis in zip(
@@ -75,7 +75,7 @@ def test_rotor_regressor_is_that_of_rotors_as_bodies(robot, rng):
 
 
 def test_ratio_one_rotor_parallel_to_its_joint_adds_nothing_even_on_a_floating_base():
-    model = load_robot("cheetah3-leg", floating_base=True)
+    model = RobotModel.from_urdf("cheetah3-leg", floating_base=True)
     n = structural_identifiability(model).n_base
 
     def count(ratio, axis):
@@ -88,7 +88,7 @@ def test_ratio_one_rotor_parallel_to_its_joint_adds_nothing_even_on_a_floating_b
 
 
 def test_rotor_of_a_prismatic_joint_on_a_floating_base_adds_one():
-    model = load_robot("scara", floating_base=True)
+    model = RobotModel.from_urdf("scara", floating_base=True)
     answer = structural_identifiability(model, rotors=[Rotor("joint3", 300.0)])
     assert answer.n_base_with_rotors == answer.n_base + 1
 
@@ -127,7 +127,7 @@ def test_bad_rotor_file_is_refused(tmp_path, text, message):
 
 def test_rotor_of_an_unknown_joint_is_refused():
     with pytest.raises(ModelError, match=r"'elbow' is not a moving joint.*joint1"):
-        structural_identifiability(load_robot("scara"), rotors=[Rotor("elbow", 5.0)])
+        structural_identifiability(RobotModel.from_urdf("scara"), rotors=[Rotor("elbow", 5.0)])
 
 
 def test_rounded_angles_are_analysed_both_ways():
@@ -193,12 +193,12 @@ def test_decision_near_the_edge_is_reported_with_its_direction():
 
 
 def test_clear_cut_robot_raises_no_doubts():
-    assert structural_identifiability(load_robot("puma560")).warnings == ()
+    assert structural_identifiability(RobotModel.from_urdf("puma560")).warnings == ()
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_counts_dont_depend_on_the_size_of_the_robot(scale):
-    model = load_robot("puma560").pin_model.copy()
+    model = RobotModel.from_urdf("puma560").pin_model.copy()
     for j in range(1, model.njoints):
         placement = model.jointPlacements[j]
         model.jointPlacements[j] = pin.SE3(placement.rotation, scale * placement.translation)
@@ -206,13 +206,13 @@ def test_counts_dont_depend_on_the_size_of_the_robot(scale):
 
 
 def test_counts_dont_depend_on_where_the_robot_stands():
-    model = load_robot("puma560").pin_model.copy()
+    model = RobotModel.from_urdf("puma560").pin_model.copy()
     model.jointPlacements[1] = pin.SE3(np.eye(3), np.array([1e5, -3e5, 10.0]))
     assert structural_identifiability(RobotModel("far away", model)).n_base == 36
 
 
 @pytest.mark.parametrize("ratio", [0.01, 2.0, -100.0, 1e4])
 def test_rotor_counts_dont_depend_on_the_gear_ratio(ratio):
-    model = load_robot("puma560")
+    model = RobotModel.from_urdf("puma560")
     rotors = [Rotor(joint, ratio) for joint in model.joint_names]
     assert structural_identifiability(model, rotors=rotors).n_base_with_rotors == 40

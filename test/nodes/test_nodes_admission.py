@@ -21,7 +21,7 @@ from std_msgs.msg import Bool
 
 from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
-from sysid_core.robot import RobotModel, hold_joints
+from sysid_core.robot import RobotModel
 from sysid_nodes.trajectory_executor.admission import Admission
 from sysid_nodes.trajectory_executor.arming import Arming
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
@@ -99,7 +99,7 @@ def test_a_plan_of_the_whole_description_plays_without_the_fingers_that_are_held
     tmp_path: Path,
 ) -> None:
     whole = RobotModel.from_urdf("panda")
-    arm = hold_joints(whole, joints=["panda_joint*"])
+    arm = whole.holding(joints=["panda_joint*"])
     t = np.linspace(0.0, 4.0, 401)
     q = np.tile([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785, 0.02, 0.02], (401, 1))
     v, a = np.zeros_like(q), np.zeros_like(q)

@@ -23,7 +23,7 @@ from sysid_core.planning import (
 )
 from sysid_core.planning.cell import Plane
 from sysid_core.planning.transfer import straight_move
-from sysid_core.robot import RobotModel, allowed_contacts
+from sysid_core.robot import RobotModel
 
 ROOT = Path(__file__).resolve().parents[2]
 FINGERS = ["panda_finger_joint1", "panda_finger_joint2"]
@@ -52,7 +52,7 @@ def test_pairs_of_links_that_an_srdf_allows_may_touch_and_no_others(tmp_path):
     one, other = sorted(found)[0]
     file = tmp_path / "ur5.srdf"
     file.write_text(SRDF.replace("forearm_link", one).replace("wrist_3_link", other))
-    pairs = allowed_contacts(file, {f.name for f in model.pin_model.frames})
+    pairs = LimitsFile.contacts_of_srdf(file, {f.name for f in model.pin_model.frames})
     assert pairs == ((other, one),)  # the gripper isn't on this robot
     cli = CliRunner().invoke(
         app, ["limits", "init", "ur5", "--srdf", str(file), "--out", str(tmp_path / "l.yaml")]
@@ -79,7 +79,7 @@ def test_what_is_no_srdf_of_this_robot_is_refused(tmp_path, text, said):
     file = tmp_path / "robot.srdf"
     file.write_text(text)
     with pytest.raises(ModelError, match=said):
-        allowed_contacts(file, {"base_link", "tool0"})
+        LimitsFile.contacts_of_srdf(file, {"base_link", "tool0"})
 
 
 def test_limits_survive_the_file(panda, tmp_path):

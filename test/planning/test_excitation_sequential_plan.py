@@ -9,7 +9,7 @@ import pytest
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.planning import MotionLimits, Trajectory, check_motion
 from sysid_core.planning.sequential import SequentialPlan
-from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, load_robot
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
 
@@ -93,7 +93,7 @@ def test_plan_is_one_file_that_comes_back(ur5, tmp_path) -> None:
 
 
 def test_prismatic_joints_swing_too(rng) -> None:
-    model = load_robot("stanford")
+    model = RobotModel.from_urdf("stanford")
     n = model.nv
     bounds = MotionLimits(
         joint_names=model.joint_names,

@@ -12,13 +12,7 @@ import pytest
 
 from sysid_core import robot
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.robot import (
-    RobotModel,
-    StaticTransform,
-    hold_joints,
-    lock_options,
-    received_urdf,
-)
+from sysid_core.robot import RobotModel, StaticTransform, received_urdf
 from sysid_core.signals.wrench import SensorFrame
 
 ARM = tuple(f"panda_joint{i}" for i in range(1, 8))
@@ -33,7 +27,7 @@ def panda() -> RobotModel:
     "choice", [{"joints": ["panda_joint*"]}, {"measured": ARM}, {"lock": ["panda_finger_joint*"]}]
 )
 def test_fingers_are_held_and_their_mass_stays(panda: RobotModel, choice: dict) -> None:
-    arm = hold_joints(panda, **choice)
+    arm = panda.holding(**choice)
     assert arm.joint_names == ARM
     assert np.isclose(arm.pi[:, 0].sum(), panda.pi[:, 0].sum())
     assert arm.urdf_hash == panda.urdf_hash
@@ -43,14 +37,13 @@ def test_fingers_are_held_and_their_mass_stays(panda: RobotModel, choice: dict) 
 def test_the_parameter_then_the_state_then_the_description_say_where_a_joint_is_held(
     panda: RobotModel,
 ) -> None:
-    arm = hold_joints(
-        panda,
+    arm = panda.holding(
         lock=["panda_finger_joint1=0.01"],
         measured=ARM,
         positions={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.03},
     )
     assert arm.locked == {"panda_finger_joint1": 0.01, "panda_finger_joint2": 0.03}
-    blind = hold_joints(panda, measured=[n for n in panda.joint_names if n != "panda_joint4"])
+    blind = panda.holding(measured=[n for n in panda.joint_names if n != "panda_joint4"])
     upper = panda.position_limits[1][3]
     assert upper < 0 and blind.locked == {"panda_joint4": pytest.approx(upper)}
 
@@ -59,7 +52,7 @@ def test_rods_that_nobody_measures_are_held_where_the_description_puts_them() ->
     leg = RobotModel.from_urdf(Path(robot.__file__).parent / "reference_robots" / "own_leg.urdf")
     rods = [name for name in leg.joint_names if "_rod" in name]
     measured = [name for name in leg.joint_names if name not in rods]
-    held = hold_joints(leg, measured=measured)
+    held = leg.holding(measured=measured)
     assert list(held.joint_names) == measured and len(rods) == 6
     assert held.locked == dict.fromkeys(rods, 0.0)
     assert np.isclose(held.pi[:, 0].sum(), leg.pi[:, 0].sum())
@@ -68,7 +61,9 @@ def test_rods_that_nobody_measures_are_held_where_the_description_puts_them() ->
 
 def test_options_that_lock_joints_are_words_of_a_shell() -> None:
     joints = ["left finger", "j1", "it's"]
-    assert shlex.split(lock_options(joints)) == [x for j in joints for x in ("--lock", j)]
+    assert shlex.split(RobotModel.lock_options(joints)) == [
+        x for j in joints for x in ("--lock", j)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +79,7 @@ def test_joints_that_do_not_fit_are_refused_with_what_to_do(
     panda: RobotModel, choice: dict
 ) -> None:
     with pytest.raises(ModelError) as caught:
-        hold_joints(panda, **choice)
+        panda.holding(**choice)
     assert caught.value.remedy
 
 

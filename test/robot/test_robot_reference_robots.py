@@ -6,7 +6,7 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import Rotor, load_robot, reference_robots
+from sysid_core.robot import RobotModel, Rotor, reference_robots
 
 
 def modified_dh(alpha, a, d, theta):
@@ -41,7 +41,7 @@ def test_tx40_stands_as_its_table_says(rng):
     T = np.eye(4)
     for (alpha, a, d, theta), angle in zip(rows, q, strict=True):
         T = T @ modified_dh(alpha, a, d, theta + angle)
-    np.testing.assert_allclose(end_pose(load_robot("tx40"), q), T, atol=1e-12)
+    np.testing.assert_allclose(end_pose(RobotModel.from_urdf("tx40"), q), T, atol=1e-12)
 
 
 def test_prismatic_joints_slide_along_z(rng):
@@ -52,12 +52,12 @@ def test_prismatic_joints_slide_along_z(rng):
         @ modified_dh(0, 0.3, q[2], 0)
         @ modified_dh(0, 0, 0, q[3])
     )
-    np.testing.assert_allclose(end_pose(load_robot("scara"), q), T, atol=1e-12)
+    np.testing.assert_allclose(end_pose(RobotModel.from_urdf("scara"), q), T, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", reference_robots())
 def test_every_reference_robot_loads_fixed_and_floating(name):
-    fixed, floating = load_robot(name), load_robot(name, floating_base=True)
+    fixed, floating = RobotModel.from_urdf(name), RobotModel.from_urdf(name, floating_base=True)
 
     assert floating.nv == fixed.nv + 6
     assert {rotor.joint for rotor in Rotor.of_reference(name)} <= set(fixed.joint_names)
@@ -65,9 +65,9 @@ def test_every_reference_robot_loads_fixed_and_floating(name):
 
 def test_unknown_robot_names_what_there_is():
     with pytest.raises(ModelError, match=r"Reference robots: .*puma560"):
-        load_robot("puma561")
+        RobotModel.from_urdf("puma561")
 
 
 def test_one_loader_takes_reference_and_example_names():
-    assert load_robot("puma560").nv == 6
-    assert load_robot("panda", gravity=(0, 0, 0)).gravity.tolist() == [0, 0, 0]
+    assert RobotModel.from_urdf("puma560").nv == 6
+    assert RobotModel.from_urdf("panda", gravity=(0, 0, 0)).gravity.tolist() == [0, 0, 0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import RobotModel, example_robots, load_robot
+from sysid_core.robot import RobotModel, example_robots
 
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="1"/>'
 
@@ -131,14 +131,14 @@ def test_a_folder_of_a_robots_name_does_not_hide_the_robot(
 ) -> None:
     (tmp_path / "ur5").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert load_robot("ur5").nv == 6
+    assert RobotModel.from_urdf("ur5").nv == 6
 
 
 def test_a_misspelt_robot_gets_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="Did you mean 'panda'"):
-        load_robot("pandaa")
+        RobotModel.from_urdf("pandaa")
     with pytest.raises(ModelError, match="folder"):
-        load_robot(tmp_path)
+        RobotModel.from_urdf(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["xarm7", "panda", "talos_arm", "go2", "tiago", "icub"])

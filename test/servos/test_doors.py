@@ -14,7 +14,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import hold_joints, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import ServoRecording, read_recordings
 
 JOINTS = ("lift", "elbow")
@@ -108,7 +108,7 @@ LEROBOT = ["shoulder_pan.pos", "gripper.pos"]
 
 
 def test_lerobots_columns_go_by_name_and_its_gripper_by_share(tmp_path: Path) -> None:
-    robot = hold_joints(load_robot("so101"), joints=("shoulder_pan", "gripper"))
+    robot = RobotModel.from_urdf("so101").holding(joints=("shoulder_pan", "gripper"))
     rows = np.stack([np.linspace(-90, 90, 30), np.linspace(0, 100, 30)], axis=1)
     (read,) = read_recordings([lerobot_rows(tmp_path / "set", LEROBOT, rows, rows)])
     matched = read.matched(robot)
@@ -120,7 +120,7 @@ def test_lerobots_columns_go_by_name_and_its_gripper_by_share(tmp_path: Path) ->
 
 
 def test_lerobots_shares_of_ranges_are_the_limits_or_the_calibrations(tmp_path: Path) -> None:
-    robot = hold_joints(load_robot("so101"), joints=("shoulder_pan", "gripper"))
+    robot = RobotModel.from_urdf("so101").holding(joints=("shoulder_pan", "gripper"))
     rows = np.stack([np.linspace(-100, 100, 30), np.linspace(0, 100, 30)], axis=1)
     folder = lerobot_rows(tmp_path / "set", LEROBOT, rows, rows)
     (read,) = read_recordings([folder], percent=True)
@@ -174,7 +174,7 @@ def test_a_cut_archive_is_refused(motion: ServoRecording, tmp_path: Path) -> Non
 
 def test_a_share_of_a_range_without_limits_is_refused(motion: ServoRecording) -> None:
     share = replace(motion, full=((-100.0, 100.0), None), joints=("joint1", "joint2"))
-    endless = hold_joints(load_robot("puma560"), joints=("joint1", "joint2"))
+    endless = RobotModel.from_urdf("puma560").holding(joints=("joint1", "joint2"))
     endless.pin_model.lowerPositionLimit[:] = -np.inf
     with pytest.raises(SignalError, match="no limits"):
         share.in_radians(endless)
@@ -326,7 +326,7 @@ def test_a_joint_without_a_position_and_cells_without_a_number_are_left_out(
 
 
 def test_a_gripper_alone_in_per_cent_is_a_share_of_its_limits(tmp_path: Path) -> None:
-    robot = load_robot("so101")
+    robot = RobotModel.from_urdf("so101")
     k = robot.joint_names.index("gripper")
     low, high = (limits[k] for limits in robot.position_limits)
     t = np.arange(100) * 0.03
@@ -342,7 +342,9 @@ def test_a_gripper_alone_in_per_cent_is_a_share_of_its_limits(tmp_path: Path) ->
 
 
 def test_columns_that_are_no_joint_are_left_out_if_most_are(motion: ServoRecording) -> None:
-    robot = hold_joints(load_robot("so101"), joints=load_robot("so101").joint_names[:4])
+    robot = RobotModel.from_urdf("so101").holding(
+        joints=RobotModel.from_urdf("so101").joint_names[:4]
+    )
     names = (*robot.joint_names[2::-1], "left_finger", "right_finger")
     wide = np.column_stack([motion.q, motion.q, motion.q[:, 0]])
     r = replace(motion, joints=names, q=wide, target=wide)

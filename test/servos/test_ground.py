@@ -11,7 +11,7 @@ import pytest
 
 import sysid_core
 from sysid_core.errors import ModelError
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import ServoModel, ServoRecording, Term, identify_servos, save_servos
 from sysid_core.servos.ground import Ground, Surface, _arm_rollout, _lowest, clearance, find_ground
 from sysid_core.servos.model import JointServo, warm_up
@@ -36,7 +36,7 @@ COMPLIANCE = np.array([0.05, 0.08])
 
 @pytest.fixture(scope="module")
 def robot() -> RobotModel:
-    return load_robot(URDF.replace("SHAPE", SHAPE))
+    return RobotModel.from_urdf(URDF.replace("SHAPE", SHAPE))
 
 
 def arm(robot: RobotModel, ground: Ground | None, friction: float) -> ServoModel:
@@ -114,6 +114,6 @@ def test_an_identified_table_is_kept_with_the_servos(robot: RobotModel, tmp_path
 
 
 def test_a_table_below_a_robot_without_shapes_is_refused(robot: RobotModel) -> None:
-    bare = load_robot(URDF.replace("SHAPE", ""))
+    bare = RobotModel.from_urdf(URDF.replace("SHAPE", ""))
     with pytest.raises(ModelError, match="no collision shapes"):
         identify_servos([motion(robot, None, 0.3)], bare, ground=LEVEL)

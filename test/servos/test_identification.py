@@ -16,7 +16,7 @@ from two_joint_arm import call
 import sysid_core
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import (
     Replay,
     ServoModel,
@@ -85,7 +85,7 @@ def recorded(seed: int, seconds: float = 40.0, *, still: bool = False) -> ServoR
 
 @pytest.fixture(scope="module")
 def robot() -> RobotModel:
-    return load_robot(URDF)
+    return RobotModel.from_urdf(URDF)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def test_a_limit_that_no_servo_has_is_not_found(seed: int, robot: RobotModel) ->
 
 def test_what_gravity_deflects_a_light_joint_by_is_not_its_zero() -> None:
     light = re.sub('(fore.*?)value="0.3"', r'\1value="0.02"', URDF, flags=re.DOTALL)
-    light = load_robot(light.replace('"0.0005"', '"1e-5"').replace('"0.001"', '"1e-5"'))
+    light = RobotModel.from_urdf(light.replace('"0.0005"', '"1e-5"').replace('"0.001"', '"1e-5"'))
     terms = {Term.COMPLIANCE: 0.1, Term.TIME_CONSTANT: 0.05, Term.FRICTION: 0.01, Term.DELAY: 0.02}
     arm = ServoModel(light, tuple(JointServo(joint, terms) for joint in light.joint_names))
     t, tick = np.arange(0.0, 20.0, 0.04), 2 * np.pi / 4096
@@ -255,7 +255,7 @@ def test_what_is_saved_simulates_the_same(
 
 
 def test_a_robot_without_masses_is_refused(motions: tuple[ServoRecording, ...]) -> None:
-    bare = load_robot(re.sub(r"<inertial>.*?</inertial>", "", URDF, flags=re.DOTALL))
+    bare = RobotModel.from_urdf(re.sub(r"<inertial>.*?</inertial>", "", URDF, flags=re.DOTALL))
     with pytest.raises(ModelError, match=r"has a mass .*<inertial>"):
         identify_servos(motions, bare)
 
@@ -286,7 +286,7 @@ def test_a_mutated_recording_is_named(
 
 def test_masses_of_another_arm_are_named(motions: tuple[ServoRecording, ...]) -> None:
     other = URDF.replace('value="0.6"', 'value="0.05"').replace('xyz="0.1 0 0"', 'xyz="1.0 0 0"')
-    result = identify_servos(motions[:1], load_robot(other))
+    result = identify_servos(motions[:1], RobotModel.from_urdf(other))
     assert result.outcome is not Outcome.PASS
     (finding,) = (f for f in result.findings if f.reason is ServoReason.MASSES)
     assert finding.value < 0.8
@@ -295,7 +295,7 @@ def test_masses_of_another_arm_are_named(motions: tuple[ServoRecording, ...]) ->
 def test_what_gravity_cannot_tell_is_told(
     robot: RobotModel, motions: tuple[ServoRecording, ...]
 ) -> None:
-    upright = load_robot(URDF.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 1"/>'))
+    upright = RobotModel.from_urdf(URDF.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 1"/>'))
     terms = {Term.TIME_CONSTANT: 0.05, Term.FRICTION: 0.01, Term.DELAY: 0.02}
     arm = ServoModel(upright, tuple(JointServo(joint, terms) for joint in upright.joint_names))
     r = motions[0]
@@ -327,7 +327,7 @@ def test_times_in_milliseconds_are_refused(
 
 def test_other_joints_than_the_robots_are_refused(motions: tuple[ServoRecording, ...]) -> None:
     with pytest.raises(SignalError, match="columns"):
-        motions[0].matched(load_robot("puma560"))
+        motions[0].matched(RobotModel.from_urdf("puma560"))
 
 
 def test_columns_are_put_in_the_robots_order(
@@ -363,7 +363,7 @@ def test_a_servo_with_a_speed_limit_is_not_outvoted_by_motions_below_it(shared_d
         kinds, files = content["trajectory"][chosen], content["filename"][chosen]
     names = [str(np.sort(files[kinds == kind])[0]) for kind in np.unique(kinds)]
     runs = read_recordings([path], motions=[Path(name).stem for name in names])
-    result = identify_servos(runs, load_robot(PENDULUM.format(z=-arm, mass=mass)))
+    result = identify_servos(runs, RobotModel.from_urdf(PENDULUM.format(z=-arm, mass=mass)))
     (servo,) = result.model.servos
     assert 4.0 < 1.0 / servo.values[Term.INVERSE_SPEED] < 6.0  # [rad/s], as other gains show it
     errors = [r.rms for r in Replay.all_of(result.model, runs)]
@@ -380,7 +380,7 @@ def test_a_real_so101_is_replayed_from_ordinary_motion(shared_data: Path) -> Non
         if r.name == "random_waypoints"
     ]
     unseen = [r for r in motions if r.name in ("symmetric_motion", "triangle_wave", "wave_motion")]
-    result = identify_servos(fitted, load_robot("so101"))
+    result = identify_servos(fitted, RobotModel.from_urdf("so101"))
     replays = Replay.all_of(result.model, unseen)
     assert Replay.overall([r.rms for r in replays], [r.recording.duration for r in replays]) < 0.012
     assert json.dumps([f.sentence for f in result.findings])

@@ -20,7 +20,7 @@ from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.export import Target, write_mjcf
 from sysid_core.export.readers import CReader
 from sysid_core.report import moving_robot
-from sysid_core.robot import load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import Replay, ServoMjcf, ServoModel, ServoRecording, Term
 from sysid_core.servos.model import JointServo
 from sysid_core.simulation import SensorNoise, SimulatedRobot
@@ -53,7 +53,7 @@ JOINTS = ("lift", "elbow")
 
 def model_of(**more: float) -> ServoModel:
     values = SERVO | {Term(name): x for name, x in more.items()}
-    return ServoModel(load_robot(URDF), tuple(JointServo(j, values) for j in JOINTS))
+    return ServoModel(RobotModel.from_urdf(URDF), tuple(JointServo(j, values) for j in JOINTS))
 
 
 def commands(t: np.ndarray) -> np.ndarray:
@@ -79,7 +79,9 @@ def test_mujoco_replays_an_arm_near_our_own_simulation() -> None:
 
 
 def test_a_light_damped_joint_that_moves_drags_no_sticking_one_in_mujoco(tmp_path: Path) -> None:
-    robot = load_robot(URDF.replace('axis xyz="0 1 0"', 'axis xyz="0 0 1"').replace("0.3", "0.01"))
+    robot = RobotModel.from_urdf(
+        URDF.replace('axis xyz="0 1 0"', 'axis xyz="0 0 1"').replace("0.3", "0.01")
+    )
     values = {t: x for t, x in SERVO.items() if t not in (Term.INERTIA, Term.DELAY)}
     model = ServoModel(robot, tuple(JointServo(j, values) for j in JOINTS))
     t = np.arange(0.0, 10.0, 0.02)
@@ -223,7 +225,7 @@ def test_what_mujoco_cannot_hold_is_said() -> None:
 
 
 def test_a_stiffness_that_gravity_does_not_show_is_assumed_aloud_or_refused() -> None:
-    robot = load_robot(URDF)
+    robot = RobotModel.from_urdf(URDF)
     loose = JointServo("elbow", {Term.TIME_CONSTANT: 0.05})
     out = ServoMjcf.of(ServoModel(robot, (JointServo("lift", SERVO), loose)))
     assert out.assumed == {"elbow": pytest.approx(20.0)}
@@ -232,7 +234,7 @@ def test_a_stiffness_that_gravity_does_not_show_is_assumed_aloud_or_refused() ->
 
 
 def test_a_page_shows_the_measured_arm_within_the_simulated_one() -> None:
-    robot = load_robot(URDF)
+    robot = RobotModel.from_urdf(URDF)
     q = np.zeros((5, 2))
     figure = moving_robot(robot, np.arange(5.0), q, beside=q + [0.0, 0.3])
     simulated, measured = figure.frames[-1]["data"]

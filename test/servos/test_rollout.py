@@ -9,7 +9,7 @@ import pytest
 
 import sysid_core
 from sysid_core.errors import SignalError
-from sysid_core.robot import load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import ServoModel, Term
 from sysid_core.servos.bodies import BodyTree
 from sysid_core.servos.model import JointServo
@@ -18,7 +18,7 @@ from sysid_core.servos.model import JointServo
 def model(**terms: float) -> ServoModel:
     """The first joint of a PUMA, which stands upright and feels no gravity."""
     servo = JointServo("joint1", {Term(name): value for name, value in terms.items()})
-    return ServoModel(load_robot("puma560"), (servo,))
+    return ServoModel(RobotModel.from_urdf("puma560"), (servo,))
 
 
 def step_response(robot: ServoModel, size: float, seconds: float = 3.0) -> np.ndarray:
@@ -27,7 +27,7 @@ def step_response(robot: ServoModel, size: float, seconds: float = 3.0) -> np.nd
 
 
 def test_gravity_and_inertia_are_pinocchios(rng: np.random.Generator) -> None:
-    robot = load_robot("ur5")
+    robot = RobotModel.from_urdf("ur5")
     q = rng.uniform(-2, 2, (20, robot.nv))
     loads = BodyTree(robot).loads(q)
     data = robot.pin_model.createData()
@@ -39,7 +39,7 @@ def test_gravity_and_inertia_are_pinocchios(rng: np.random.Generator) -> None:
 
 
 def test_joints_swing_each_other_as_rigid_bodies_do() -> None:
-    robot = load_robot("ur5")
+    robot = RobotModel.from_urdf("ur5")
     model, data = robot.pin_model.copy(), robot.pin_model.createData()
     model.armature = np.full(robot.nv, 0.5)  # a rotor's inertia moves no other joint
     t = np.arange(101) * 0.01
@@ -56,7 +56,7 @@ def test_joints_swing_each_other_as_rigid_bodies_do() -> None:
 
 
 def test_gravity_along_one_joint_follows_from_its_two_coefficients() -> None:
-    robot = load_robot("ur5")
+    robot = RobotModel.from_urdf("ur5")
     q = np.linspace(0.1, 0.6, robot.nv)[None]
     moved = q.copy()
     moved[0, 1] += 0.7
@@ -96,7 +96,7 @@ def test_a_profile_needs_the_time_of_its_acceleration() -> None:
 
 
 def test_gravity_bends_a_servo_by_its_compliance() -> None:
-    robot = load_robot("puma560")
+    robot = RobotModel.from_urdf("puma560")
     servo = JointServo("joint2", {Term.TIME_CONSTANT: 0.05, Term.COMPLIANCE: 0.002})
     q = ServoModel(robot, (servo,)).simulate([0.0], [[0.3]], np.linspace(0, 5, 200), [0.3])
     at = np.zeros(robot.nv)
@@ -106,7 +106,7 @@ def test_gravity_bends_a_servo_by_its_compliance() -> None:
 
 
 def test_an_integral_gain_takes_friction_and_gravity_away() -> None:
-    robot = load_robot("puma560")
+    robot = RobotModel.from_urdf("puma560")
     terms = {Term.TIME_CONSTANT: 0.05, Term.COMPLIANCE: 0.002, Term.INTEGRAL: 2.0}
     arm = ServoModel(robot, (JointServo("joint2", terms | {Term.FRICTION: 0.005}),))
     q = arm.simulate([0.0, 1.0], [[0.3], [0.6]], np.linspace(0, 8, 400), [0.3])[:, 0]

@@ -11,7 +11,7 @@ import pytest
 
 import sysid_core
 from sysid_core.errors import SysIdError
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import (
     JointServo,
     ServoMjcf,
@@ -37,7 +37,7 @@ STOP = 0.4  # [rad]
 
 @pytest.fixture(scope="module")
 def robot() -> RobotModel:
-    return load_robot(PENDULUM)
+    return RobotModel.from_urdf(PENDULUM)
 
 
 def arm(robot: RobotModel, stops: tuple[float, float]) -> ServoModel:

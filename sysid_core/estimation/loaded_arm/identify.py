@@ -32,7 +32,7 @@ from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.estimation.loaded_arm.carried_body import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint_regression
 from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
-from sysid_core.robot import Array, RobotModel, lock_options
+from sysid_core.robot import Array, RobotModel
 
 _ROUNDS = 40  # of the gains at most
 
@@ -178,7 +178,7 @@ def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
         raise EstimationError(
             f"The efforts of {joints} are zero throughout: their gains cannot be estimated.",
             remedy="Lock joints without a measured drive, such as a gripper's: "
-            f"{lock_options(joints)}.",
+            f"{RobotModel.lock_options(joints)}.",
             joints=joints,
         )
 

@@ -17,7 +17,6 @@ from sysid_core.errors import IdentifiabilityError
 from sysid_core.robot import (
     Array,
     RobotModel,
-    mimic_joints,
     pi_from_pseudo_inertia,
     pseudo_inertia_from_pi,
     skew,
@@ -119,7 +118,7 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
     """
     pin_model = model.pin_model
     found: dict[str, list[tuple[int, float, float]]] = {}
-    for mimic in mimic_joints(model):
+    for mimic in model.mimic_joints:
         j = int(pin_model.getJointId(mimic.joint))
         found.setdefault(mimic.leader, []).append((j, mimic.multiplier, mimic.offset))
     groups = []
@@ -160,7 +159,7 @@ def coupling_matrix(model: RobotModel) -> Array:
     Returns:
         Matrix, shape (nv, m), with m leading joints.
     """
-    followers = {mimic.joint: mimic for mimic in mimic_joints(model)}
+    followers = {mimic.joint: mimic for mimic in model.mimic_joints}
     pin_model = model.pin_model
     columns: dict[int, int] = {}
     for name in model.joint_names:

@@ -24,7 +24,7 @@ from sysid_core.identifiability.rpna.algorithm import (
 )
 from sysid_core.identifiability.rpna.answer import BodyIdentifiability, Identifiability
 from sysid_core.identifiability.rpna.stages import Mimic, StageLayout, build_layout, joint_types
-from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor, mimic_joints
+from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor
 
 _RPY = re.compile(r"""rpy\s*=\s*["']([^"']*)["']""")
 # Fractions of pi that robots are built with, and the digits from which on a match is no accident.
@@ -152,7 +152,7 @@ def _direction(kind: str, decision: Decision, n_links: int) -> str:
 
 def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
     """Return a sentence on the treatment of mimic joints; empty without mimic joints."""
-    followers = mimic_joints(model)
+    followers = model.mimic_joints
     if not followers:
         return []
     what = listed([f"{f.joint} (follows {f.leader})" for f in followers])
@@ -207,8 +207,8 @@ def structural_identifiability(
         ModelError: The rotors do not belong to the joints of the robot.
 
     Examples:
-        >>> from sysid_core.robot import load_robot
-        >>> answer = structural_identifiability(load_robot("puma560"))
+        >>> from sysid_core.robot import RobotModel
+        >>> answer = structural_identifiability(RobotModel.from_urdf("puma560"))
         >>> answer.n_base, len(answer.base.names)
         (36, 60)
     """

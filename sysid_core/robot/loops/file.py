@@ -28,7 +28,6 @@ from sysid_core.files import (
     nearest,
 )
 from sysid_core.robot import reference_robots
-from sysid_core.robot.held_joints import mimic_joints
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.loops.mechanism import (
     Coupling,
@@ -55,7 +54,7 @@ def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
     Raises:
         ModelError: The URDF has no mimic joints, or a leader is not a moving joint.
     """
-    followers = mimic_joints(model)
+    followers = model.mimic_joints
     if not followers:
         raise ModelError(
             f"The URDF of '{model.name}' has no mimic joints.",

@@ -8,7 +8,7 @@ from sysid_core.estimation.loaded_arm import CarriedBody
 from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
 from sysid_core.estimation.loaded_arm.load_watch import load_changes
 from sysid_core.estimation.payload.ball_prior import ball_prior
-from sysid_core.robot import RobotModel, load_robot, pi_from_mass_com_inertia
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 from sysid_core.signals import EffortKind, JointStream
 
 NOISE = np.array([1.5, 1.5, 1.0, 0.4, 0.3, 0.3])  # [N m]
@@ -69,7 +69,7 @@ def test_friction_that_errs_for_a_movement_is_no_change(rng):
     ("factor", "agrees"), [(1.0, True), (0.7, True), (9.81, False), (4.45, False), (0.0, False)]
 )
 def test_torques_of_the_load_in_another_unit_do_not_agree_with_it(factor, agrees):
-    model = load_robot("ur5")
+    model = RobotModel.from_urdf("ur5")
     frame, rng = model.body_names[-1], np.random.default_rng(0)
     t = np.arange(0.0, 4.0, 0.01)[:, None]
     w, phase, size = rng.uniform(1.0, 3.0, 6), rng.uniform(0.0, 6.0, 6), 0.8

@@ -25,7 +25,7 @@ from robot_sysid.msg import FilteredJointState, FilteredWrench, Identifiability,
 from robot_sysid.srv import Arm, StartRecording, StopRecording
 from sensor_msgs.msg import JointState
 
-from sysid_core.robot import RobotModel, hold_joints
+from sysid_core.robot import RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.signals.wrench import SensorFrame
 from sysid_nodes.bringup import read_config
@@ -98,7 +98,7 @@ def live_and_offline_find_the_sensor_by_tf(client: LiveClient, log: Path, folder
     pause(client, 0.5)
     client.call(StopRecording, "data_logger/stop", StopRecording.Request())
     recording = read_bag(folder / bag)
-    model = hold_joints(RobotModel.from_urdf(recording.urdf_xml), measured=recording.joints.names)
+    model = RobotModel.from_urdf(recording.urdf_xml).holding(measured=recording.joints.names)
     assert SensorFrame.mounted(model, "toe", recording.transforms).remark == words
     assert "_rod" not in str(recording.joints.names) and "_rod" in str(model.locked)
 

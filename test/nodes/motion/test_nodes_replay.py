@@ -34,7 +34,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
-from sysid_core.robot import RobotModel, load_robot, wrench_regressor
+from sysid_core.robot import RobotModel, wrench_regressor
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 from sysid_core.signals.filters import filter_joints
 from sysid_nodes.bringup import NodeSpec
@@ -153,7 +153,7 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
     start_nodes: Start, tmp_path: Path, sim_time: bool
 ) -> None:
     """Bags of our logger and of rosbag2; the second with nodes as they are, or restarted."""
-    robot = load_robot("xarm7")
+    robot = RobotModel.from_urdf("xarm7")
     parameters = {"robot": "xarm7", "use_sim_time": sim_time}
     specs = [
         NodeSpec("data_logger", "data_logger", parameters=parameters),

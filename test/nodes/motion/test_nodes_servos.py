@@ -12,7 +12,7 @@ from robot_sysid.action import Identify
 from std_msgs.msg import String
 
 from sysid_core.files import write_yaml
-from sysid_core.robot import load_robot
+from sysid_core.robot import RobotModel
 from sysid_core.servos import Replay, ServoModel, Term, load_servos, read_recordings
 from sysid_core.servos.model import JointServo
 from sysid_core.workflows import (
@@ -111,4 +111,4 @@ def test_a_servo_arm_is_planned_for_moved_recorded_identified_and_simulated(
     offline = identify_servos(ServoSettings(files=files, robot=urdf)).result.model
     for live, same in zip(model.servos, offline.servos, strict=True):
         assert np.array_equal(live.vector, same.vector)
-    assert load_robot(urdf).urdf_hash == model.robot.urdf_hash
+    assert RobotModel.from_urdf(urdf).urdf_hash == model.robot.urdf_hash

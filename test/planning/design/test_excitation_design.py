@@ -26,9 +26,8 @@ from sysid_core.robot import FrictionTerm, RobotModel
 @pytest.mark.parametrize("robot", ["panda", "xarm7", "stanford"])
 def test_slopes_of_the_regressor_are_those_of_finite_differences(robot, rng):
     """A prismatic joint among them; the regressor itself is pinocchio's."""
-    from sysid_core.robot import load_robot
 
-    model, step = load_robot(robot), 1e-5
+    model, step = RobotModel.from_urdf(robot), 1e-5
     states = rng.normal(size=(3, 4, model.nv))
     pull = rng.normal(size=(4, model.nv, 10 * model.n_bodies))
     motion = Tree(model).move(*states)
