@@ -14,7 +14,7 @@ from sysid_cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 
 if TYPE_CHECKING:
-    from sysid_core.identifiability.rpna import Identifiability
+    from sysid_core.report import IdentifiabilityPage
     from sysid_core.robot import RobotModel, Rotor
 
 
@@ -50,7 +50,7 @@ def identifiability(
         html_path: Write an HTML page.
     """
     from sysid_core.identifiability.rpna import structural_identifiability
-    from sysid_core.report import identifiability_report, save_and_list
+    from sysid_core.report import IdentifiabilityPage, save_and_list
     from sysid_core.robot import RobotModel
     from sysid_core.robot.loops import reference_loops
 
@@ -82,11 +82,12 @@ def identifiability(
         weightless = structural_identifiability(
             model, gravity=(0.0, 0.0, 0.0), rotors=found, mimic=mimic
         )
+    page = IdentifiabilityPage(answer, weightless)
     if html_path is not None:
-        save_and_list(identifiability_report(answer, weightless), html_path)
+        save_and_list(page.report(), html_path)
     if json_path and copy_json(answer.to_dict(), json_path):
         return
-    _show(answer, weightless, every)
+    _show(page, every)
 
 
 def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
@@ -101,27 +102,26 @@ def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ..
     )
 
 
-def _show(answer: Identifiability, weightless: Identifiability | None, whole: bool = False) -> None:
+def _show(page: IdentifiabilityPage, whole: bool) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     from sysid_core.identifiability.rpna import combination_text
-    from sysid_core.report import LEGEND, identifiability_summary, identifiability_table
 
-    for line in identifiability_summary(answer, weightless):
+    for line in page.sentences():
         console.print(line, highlight=False, soft_wrap=True)
-    for warning in answer.warnings:
+    for warning in page.answer.warnings:
         remark("warning:", warning, to=errors)
-    headings, rows = identifiability_table(answer, weightless, width=console.width)
+    headings, rows = page.table(console.width)
     table = Table(box=SIMPLE_HEAD, padding=0)
     for heading in headings:
         table.add_column(heading, justify="left" if heading in ("", "body") else "center")
     for row in rows:
         table.add_row(*row, end_section=row[0] in ("Ixy", "Im"))
     print_table(table)
-    console.print(LEGEND, style="dim", soft_wrap=True)
-    together = [r for r in answer.regroupings if len(r.terms) > 1]
+    console.print(page.LEGEND, style="dim", soft_wrap=True)
+    together = [r for r in page.answer.regroupings if len(r.terms) > 1]
     if together:
         console.print("Identifiable only in combination:", style="bold")
     lines = [

@@ -46,7 +46,7 @@ def check(
     from sysid_core.identifiability import ConstrainedRanks
     from sysid_core.planning.closed_chain import AssemblyMap, motion_box
     from sysid_core.reasons import Outcome
-    from sysid_core.report import loop_checks, loops_report, save_and_list
+    from sysid_core.report import LoopsPage, save_and_list
     from sysid_core.robot.loops import load_closed_chain
 
     chain = load_closed_chain(robot, urdf or None)
@@ -58,8 +58,9 @@ def check(
         if not inside.assembled.any():
             chain.assemble(inside.q[:, chain.actuated_columns])  # names a loop and a posture
         ranks = ConstrainedRanks.of(chain, rng)
-        save_and_list(loops_report(chain, limits, inside, box, ranks), html_path)
-    checks = loop_checks(chain, limits, inside)
+        page = LoopsPage(chain, limits, inside, box, ranks)
+        save_and_list(page.report(), html_path)
+    checks = page.checks()
     numbers = _numbers(chain, limits, inside, box, ranks)
     if not copy_json(numbers, json_path):
         for outcome, sentence in checks:

@@ -92,10 +92,11 @@ def show_part(found: FoundPart, json_path: str) -> None:
 
 def show(answer: WeighedRecording) -> None:
     """Print the payload table, remarks and controller settings."""
-    from sysid_core.report import comparison_rows
+    from sysid_core.estimation.payload import PayloadSummary
 
     estimate = answer.estimate
-    _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
+    rows = PayloadSummary.compared(estimate, answer.truth)
+    _print_table(rows, known=answer.truth is not None)
     for reason in estimate.certify():
         remark("note:", reason.advice)
     remark("more accurate:", answer.advice, "green")
@@ -109,14 +110,14 @@ def show(answer: WeighedRecording) -> None:
 
 
 def _print_table(rows: Sequence[Sequence[Any]], *, known: bool) -> None:
-    from sysid_core.report import cell_text, with_deviation
+    from sysid_core.report import Report, with_deviation
 
     names = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
     shown = [i for i, name in enumerate(names) if known or name not in ("truth", "error")]
     cells = ([*row[:2], with_deviation(row[2], row[3]), *row[4:]] for row in rows)
     print_rows(
         [names[i] for i in shown],
-        ([cell_text(row[i]) for i in shown] for row in cells),
+        ([Report.cell_text(row[i]) for i in shown] for row in cells),
         left=("unit", "verdict"),
         title="Payload in the sensor frame, inertia about its centre of mass",
     )

@@ -150,7 +150,7 @@ def constrained(
 def _write(study: Study, html_path: Path, json_path: str) -> None:
     """Write the report, and print the numbers (`--json`) or the tables."""
 
-    from sysid_core.report import cell_text, save_and_list
+    from sysid_core.report import Report, save_and_list
 
     save_and_list(study.report(), html_path)
     if copy_json(study.to_dict(), json_path):
@@ -158,7 +158,7 @@ def _write(study: Study, html_path: Path, json_path: str) -> None:
     for table in study.tables:
         print_rows(
             table.columns,
-            (list(map(cell_text, row)) for row in table.rows),
+            (list(map(Report.cell_text, row)) for row in table.rows),
             left=table.columns,
             title=table.title,
             caption=table.note or None,

@@ -20,7 +20,7 @@ from robot_sysid.action import Identify
 from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_json
 from sysid_core.planning import Trajectory
-from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
+from sysid_core.report import Report, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction
@@ -221,7 +221,7 @@ def show_rows(
     for k, column in enumerate(columns):
         table.add_column(column, justify="right" if k else "left")
     for row in rows:
-        table.add_row(str(row[0]), *(cell_text(x) for x in row[1:]))
+        table.add_row(str(row[0]), *(Report.cell_text(x) for x in row[1:]))
     console.print(table)
     report.table(list(columns), [list(row) for row in rows], caption)
 

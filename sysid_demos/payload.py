@@ -18,11 +18,12 @@ from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core import workflows
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.files import write_yaml
 from sysid_core.planning import HeldBox, MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
-from sysid_core.report import Report, comparison_rows, error_summary, with_deviation
+from sysid_core.report import Report, with_deviation
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.settings import build_settings
@@ -183,9 +184,12 @@ def _judge(
         report,
         f"The {OBJECT.lower()} in the sensor frame: running estimate against truth",
         ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict"),
-        [[*row[:2], with_deviation(*row[2:4]), *row[4:]] for row in comparison_rows(online, truth)],
+        [
+            [*row[:2], with_deviation(*row[2:4]), *row[4:]]
+            for row in PayloadSummary.compared(online, truth)
+        ],
     )
-    errors = error_summary(online, truth, size)
+    errors = PayloadSummary.errors_percent(online.values, truth, size)
     difference = float(np.max(np.abs(replayed.values - online.values) / np.abs(truth).clip(1e-3)))
     checks = (
         (f"mass within {MASS_LIMIT} %", errors["mass"] <= MASS_LIMIT, f"{errors['mass']:.3f} %"),

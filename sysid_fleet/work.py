@@ -16,7 +16,7 @@ import numpy as np
 from sysid_core.errors import BatchError
 from sysid_core.files import hash_of, written_whole
 from sysid_core.reasons import Outcome
-from sysid_core.report import COLOURS, Figure, Report, with_deviation
+from sysid_core.report import Figure, Report, with_deviation
 from sysid_core.workflows import work_key
 from sysid_fleet.analysis import NEEDED, FleetState, Key, Trend, analyse, is_watched
 from sysid_fleet.batch import Engine, Rows, run_jobs
@@ -154,7 +154,9 @@ def _trend_chart(key: Key, trend: Trend) -> Figure:
     for k, change in enumerate(trend.monitored.changes, 1):
         name = f"since {when[change.begins]:%Y-%m-%d}"
         level = [change.after * trend.scale] * 2
-        figure.line(0, days[[change.begins, -1]], level, name, COLOURS[k % len(COLOURS)])
+        figure.line(
+            0, days[[change.begins, -1]], level, name, Figure.COLOURS[k % len(Figure.COLOURS)]
+        )
     figure.axis("x", dates=True)
     figure.axis("y", title=f"{key[2]} [{trend.unit}]")
     return figure

@@ -15,7 +15,7 @@ from sysid_core.identifiability.rpna import (
     combination_text,
     structural_identifiability,
 )
-from sysid_core.report import LEGEND, Report, identifiability_table
+from sysid_core.report import IdentifiabilityPage, Report
 from sysid_core.robot import RobotModel, Rotor
 from sysid_studies.table import StudyTable
 
@@ -181,8 +181,8 @@ class IdentifiabilityStudy:
         report.table(table.columns, table.rows, table.note)
         for title, (answer, weightless) in self.answers.items():
             report.heading(title, folded=True)
-            headings, rows = identifiability_table(answer, weightless)
-            report.table(headings, rows, LEGEND)
+            page = IdentifiabilityPage(answer, weightless)
+            report.table(*page.table(), page.LEGEND)
             report.table(
                 ["stands for", "combination", "meaning"],
                 [

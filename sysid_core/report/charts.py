@@ -7,7 +7,7 @@ import base64
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -40,29 +40,6 @@ SHORT = 24  # numbers: as text they take about as many bytes
 LONG = 16  # lines of a panel; longer ones take the whole width
 
 
-def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
-    """Return the indices of the samples to draw: the extrema of each interval, so that no peak is
-    lost.
-
-    Args:
-        values: Values of one or n lines, shape (K,) or (K, n).
-        most: Approximate maximum number of samples kept per line.
-
-    Returns:
-        Indices of the samples in ascending order, shape (k,).
-    """
-    lines = np.asarray(values, dtype=float).reshape(len(np.atleast_1d(values)), -1)
-    K = len(lines)
-    if most >= K:
-        return np.arange(K)
-    size = -(-2 * K // most)
-    whole = (K // size) * size
-    buckets = np.nan_to_num(lines[:whole].reshape(-1, size, lines.shape[1]))
-    starts = np.arange(len(buckets))[:, None] * size
-    places = (buckets.argmin(axis=1) + starts, buckets.argmax(axis=1) + starts)
-    return np.unique(np.concatenate([*(p.ravel() for p in places), [0, K - 1]]))
-
-
 class Figure:
     """Chart of one or more panels, or of one 3D view.
 
@@ -77,6 +54,8 @@ class Figure:
         layout: Panels with axes, marks and arrangement.
         frames: Coordinates of the moving traces at each instant of a 3D view.
     """
+
+    COLOURS: ClassVar[tuple[str, ...]] = COLOURS
 
     def __init__(
         self,
@@ -115,7 +94,7 @@ class Figure:
             style: `width` [px], `dash` (dot or dash), `points`.
         """
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-        keep = thinned(y)
+        keep = Figure.thinned(y)
         self.add(panel, "line", x[keep], y[keep], name, colour=colour, **style)
 
     def axis(self, which: str, panel: int | None = None, **settings: Any) -> None:
@@ -248,6 +227,29 @@ class Figure:
         figure.add(0, "heat", list(x), list(y), z=values, low=low, high=high, scale=SCALES[scale])
         figure.axis("y", reversed=True)
         return figure
+
+    @staticmethod
+    def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
+        """Return the indices of the samples to draw: the extrema of each interval, so that no peak is
+        lost.
+
+        Args:
+            values: Values of one or n lines, shape (K,) or (K, n).
+            most: Approximate maximum number of samples kept per line.
+
+        Returns:
+            Indices of the samples in ascending order, shape (k,).
+        """
+        lines = np.asarray(values, dtype=float).reshape(len(np.atleast_1d(values)), -1)
+        K = len(lines)
+        if most >= K:
+            return np.arange(K)
+        size = -(-2 * K // most)
+        whole = (K // size) * size
+        buckets = np.nan_to_num(lines[:whole].reshape(-1, size, lines.shape[1]))
+        starts = np.arange(len(buckets))[:, None] * size
+        places = (buckets.argmin(axis=1) + starts, buckets.argmax(axis=1) + starts)
+        return np.unique(np.concatenate([*(p.ravel() for p in places), [0, K - 1]]))
 
 
 def _packed(value: Any) -> Any:

@@ -102,17 +102,6 @@ def words_in(text: str) -> list[tuple[str, str]]:
     return [(names[0], meaning) for names, meaning in every if any(map(has, names))]
 
 
-def cell_text(value: object) -> str:
-    """Return the text of a number or word in a table: four significant digits, without rounding
-    noise.
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "–" if value is None else str(value)
-
-
 def names_of(sources: str) -> str:
     """Return the names of recordings without their folders, from paths separated by commas."""
     return ", ".join(Path(source).name for source in sources.split(", "))
@@ -143,7 +132,7 @@ def _cell(value: object, label: str, headed: bool) -> dict[str, object]:
     if isinstance(value, tuple):
         text, link = value
         return {"text": text, "link": link, "number": False, "label": label}
-    return {"text": cell_text(value), "number": headed and _is_number(value), "label": label}
+    return {"text": Report.cell_text(value), "number": headed and _is_number(value), "label": label}
 
 
 def _explained(reason: Reason) -> dict[str, str]:
@@ -369,6 +358,17 @@ class Report:
             "reasons": [{"text": text} for text in sentences[1:]],
         }
         return headline, [part for part in self._parts if part not in leading]
+
+    @staticmethod
+    def cell_text(value: object) -> str:
+        """Return the text of a number or word in a table: four significant digits, without rounding
+        noise.
+        """
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            return f"{value:.4g}"
+        return "–" if value is None else str(value)
 
 
 class _Fold:

@@ -13,10 +13,13 @@ from sysid_core.estimation.arm import Identification, TorqueDelay
 from sysid_core.estimation.arm_fit import ArmFit
 from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
 from sysid_core.estimation.payload import PayloadSummary
+from sysid_core.export import ExportedError
+from sysid_core.reasons import Verdict
 from sysid_core.report.arm_charts import (
     NOMINAL,
     combination_of,
     convergence_chart,
+    export_section,
     nominal_value,
     parameter_chart,
     prediction_chart,
@@ -30,7 +33,7 @@ from sysid_core.robot import FrictionTerm, is_physically_consistent
 from sysid_core.validation import Prediction
 
 
-def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
+def _prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
     """Add a table with RMS and R² of every joint and the relative error, for each recording."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
@@ -76,7 +79,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
         )
 
 
-def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
+def _sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
     """Return a sentence on the error of the predicted efforts, compared with that of the URDF's
     inertial parameters.
 
@@ -124,18 +127,25 @@ def _capitalised(text: str) -> str:
 
 
 def identification_report(
+    verdict: Verdict,
     identification: Identification,
     training: Sequence[Prediction],
     validation: Sequence[Prediction],
     fit: ArmFit | None = None,
+    *,
+    asked: str,
+    exported: Sequence[tuple[ExportedError, str]] = (),
 ) -> Report:
-    """Return a report of an identification with its data and uncertainty, without a verdict.
+    """Return a report of an identification with its data and uncertainty.
 
     Args:
+        verdict: Verdict on the identification.
         identification: The identified robot.
         training: Predictions of the fitted recordings.
         validation: Predictions of other recordings.
         fit: Chosen settings, if all joints were fitted at once; None otherwise.
+        asked: Robot and recordings, in words.
+        exported: Errors of exported files, with the names of their formats.
     """
     estimate = identification.estimate
     report = Report(
@@ -144,6 +154,12 @@ def identification_report(
     )
     consistent = _capitalised(consistency_sentence(identification))
     unseen = bool(validation)
+    report.judged(
+        verdict,
+        _sentence(validation or training, held_out=unseen),
+        asked=f"{asked}, method: {estimate.method}",
+        next_steps=_next_steps(identification, verdict, unseen, exported),
+    )
     report.heading(
         "Prediction of motions that were not fitted"
         if unseen
@@ -173,6 +189,30 @@ def identification_report(
         _benefit_table(report, identification, fit.benefits)
     if fit is not None and fit.loaded is not None and fit.load is not None:
         _load_section(report, fit.loaded, fit.load)
+    export_section(report, exported)
+    return report
+
+
+def validation_report(
+    verdict: Verdict, identification: Identification, predictions: Sequence[Prediction], name: str
+) -> Report:
+    """Return a report of the predictions of other recordings by an identified robot.
+
+    Args:
+        verdict: Verdict on the predictions.
+        identification: The identified robot.
+        predictions: Predictions, one per recording.
+        name: Name of the identification.
+    """
+    report = Report(
+        f"Validation of {identification.model.name}",
+        f"identified by {identification.estimate.method} ({name})",
+    )
+    report.judged(verdict, _sentence(predictions))
+    _prediction_table(report, predictions)
+    for prediction in predictions:
+        report.figure(prediction_chart(prediction), Path(prediction.source).name)
+    report.provenance({"recordings": ", ".join(p.source for p in predictions)})
     return report
 
 
@@ -238,7 +278,7 @@ def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
         report.paragraph(
             f"{len(predictions) - SHOWN} more recordings are shown in the tables only."
         )
-    prediction_table(report, predictions)
+    _prediction_table(report, predictions)
 
 
 def _benefit_table(
@@ -452,3 +492,29 @@ def _load_section(report: Report, found: LoadedIdentification, load: KnownLoad) 
         if i <= j
     ]
     report.table(["load", "value", "standard deviation", "unit"], rows, f"in {load.frame}")
+
+
+def _next_steps(
+    identification: Identification,
+    verdict: Verdict,
+    unseen: bool,
+    exported: Sequence[tuple[ExportedError, str]],
+) -> list[str]:
+    """Recommended actions after an identification."""
+    if not verdict.ok:
+        return [
+            "Correct the faults named in the reasons (record again if the motion is the cause),"
+            " and repeat."
+        ]
+    steps = []
+    if not unseen:
+        steps.append(
+            "Record another motion, and repeat with --validate: the fitted data cannot validate"
+            " the result."
+        )
+    if identification.estimate.physically_consistent is None:  # base parameters only
+        steps.append("For a model for simulation or control, repeat with --method lmi.")
+    elif any(file == "identified.urdf" for _, file in exported):
+        steps.append("identified.urdf, in the same folder, contains these values.")
+    steps.append("Check later recordings with the command sysid validate.")
+    return steps

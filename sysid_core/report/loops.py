@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sysid_core.identifiability import ConstrainedRanks
@@ -16,117 +18,122 @@ _GRID = 41  # postures along each side of a map
 _RANGE, _JOINTS = COLOURS[1], (COLOURS[0], *COLOURS[2:])
 
 
-def loops_report(
-    chain: ClosedChain,
-    limits: AssemblyMap,
-    inside: AssemblyMap,
-    box: MotionBox,
-    ranks: ConstrainedRanks,
-) -> Report:
-    """Return a report of the check of a closed chain.
+@dataclass(frozen=True, eq=False)
+class LoopsPage:
+    """Check of a closed chain: its sentences and its report.
 
-    Args:
+    Attributes:
         chain: Closed chain.
         limits: Assembly of random postures within the limits of the actuated joints.
         inside: Assembly of random postures within the recommended range of motion.
         box: Recommended range of motion of the actuated joints.
         ranks: Ranks of the regressors of the chain.
     """
-    report = Report(
-        f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"
-    )
-    _assembly(report, chain, limits, inside)
-    report.heading("Region in which the loops close")
-    pairs, alone = _panels(chain)
-    map_text = (
-        "Condition number (log10) of J_u, the Jacobian of the loop closure with respect to the passive"
-        " joints. In white areas the loops do not close."
-    )
-    curve_text = "Positions of the passive joints over the driven joint."
-    others = " All other driven joints are at their home positions." * (chain.n_actuated > 1)
-    shown = [text for text, some in ((map_text, pairs), (curve_text, alone)) if some]
-    report.figure(assembly_figure(chain, box), " ".join(shown) + others)
-    report.heading("Recommended range of motion")
-    _box(report, chain, box)
-    report.heading("Identifiable parameters")
-    _ranks(report, chain, ranks)
-    return report
 
+    chain: ClosedChain
+    limits: AssemblyMap
+    inside: AssemblyMap
+    box: MotionBox
+    ranks: ConstrainedRanks
 
-def loop_checks(
-    chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap
-) -> list[tuple[Outcome, str]]:
-    """Return the checks of a closed chain: whether its loops can be closed, whether this is
-    possible in only one way, and whether the driven joints determine the passive ones.
-
-    If the loops can be closed in two ways, this is a warning if the home posture selects one of
-    them, and otherwise a failure.
-
-    Args:
-        chain: Closed chain.
-        limits: Assembly of random postures within the limits of the actuated joints.
-        inside: Assembly of random postures within the recommended range of motion.
-    """
-    holds = {True: Outcome.PASS, False: Outcome.FAIL}
-    closed = bool(inside.assembled.all() and inside.within_limits.all())
-    ways = (
-        Outcome.WARN,
-        "Some postures of the driven joints close the loops in two ways within the limits. The way that"
-        " the given home posture belongs to is used: start every motion from it.",
-    )
-    if inside.unique and limits.unique:
-        sentence = "Within the limits, every posture of the driven joints closes the loops in one way only."
-        ways = (Outcome.PASS, sentence)
-    elif not np.any(chain.home):
-        ways = (
-            Outcome.FAIL,
-            "Some postures of the driven joints close the loops in two ways within the limits. Give a"
-            " known posture in the file of kinematic loops (home), and start every motion from it.",
+    def report(self) -> Report:
+        """Return a report of the check of a closed chain."""
+        report = Report(
+            f"Loops of {self.chain.name}",
+            f"{self.chain.n} joints, {self.chain.n_actuated} of them driven",
         )
-    worst = float(inside.condition.max())
-    return [
-        (
-            holds[closed],
-            f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the"
-            f" recommended range close the loops, {100 * inside.within_limits.mean():.0f} % within the"
-            " passive joints' limits.",
-        ),
-        ways,
-        (
-            holds[worst < inside.most],
-            "The driven joints determine the passive ones: the condition number of the loop Jacobian is"
-            f" at most {worst:.3g} ({inside.most:g} is the limit, near a dead centre).",
-        ),
-    ]
+        self._assembly(report)
+        report.heading("Region in which the loops close")
+        pairs, alone = _panels(self.chain)
+        map_text = (
+            "Condition number (log10) of J_u, the Jacobian of the loop closure with respect to the passive"
+            " joints. In white areas the loops do not close."
+        )
+        curve_text = "Positions of the passive joints over the driven joint."
+        others = " All other driven joints are at their home positions." * (
+            self.chain.n_actuated > 1
+        )
+        shown = [text for text, some in ((map_text, pairs), (curve_text, alone)) if some]
+        report.figure(assembly_figure(self.chain, self.box), " ".join(shown) + others)
+        report.heading("Recommended range of motion")
+        _box(report, self.chain, self.box)
+        report.heading("Identifiable parameters")
+        _ranks(report, self.chain, self.ranks)
+        return report
 
+    def checks(self) -> list[tuple[Outcome, str]]:
+        """Return the checks of a closed chain: whether its loops can be closed, whether this is
+        possible in only one way, and whether the driven joints determine the passive ones.
 
-def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap) -> None:
-    """Add the section on the closure of the loops and its uniqueness."""
-    for outcome, sentence in loop_checks(chain, limits, inside):
-        report.verdict(outcome, sentence)
-    report.table(
-        ("quantity", "value"),
-        [
-            ("closure equations", chain.n_equations),
-            ("passive joints", len(chain.passive)),
+        If the loops can be closed in two ways, this is a warning if the home posture selects one of
+        them, and otherwise a failure.
+        """
+        holds = {True: Outcome.PASS, False: Outcome.FAIL}
+        closed = bool(self.inside.assembled.all() and self.inside.within_limits.all())
+        ways = (
+            Outcome.WARN,
+            "Some postures of the driven joints close the loops in two ways within the self.limits. The way that"
+            " the given home posture belongs to is used: start every motion from it.",
+        )
+        if self.inside.unique and self.limits.unique:
+            sentence = "Within the self.limits, every posture of the driven joints closes the loops in one way only."
+            ways = (Outcome.PASS, sentence)
+        elif not np.any(self.chain.home):
+            ways = (
+                Outcome.FAIL,
+                "Some postures of the driven joints close the loops in two ways within the self.limits. Give a"
+                " known posture in the file of kinematic loops (home), and start every motion from it.",
+            )
+        worst = float(self.inside.condition.max())
+        return [
             (
-                "loops close within the driven joints' limits [%]",
-                100 * float(limits.assembled.mean()),
+                holds[closed],
+                f"{100 * self.inside.assembled.mean():.0f} % of {len(self.inside.q)} random postures in the"
+                f" recommended range close the loops, {100 * self.inside.within_limits.mean():.0f} % within the"
+                " passive joints' self.limits.",
             ),
-            ("… with passive joints within theirs [%]", 100 * float(limits.within_limits.mean())),
-            ("largest closure error [m]", max(limits.residual, inside.residual)),
-        ],
-    )
-    report.table(
-        ("loop", "kind", "from", "to"),
-        [(loop.name, loop.kind.value, loop.a.link, loop.b.link) for loop in chain.loops],
-    )
-    laws = [
-        (c.name, " ".join(f"{k:+.6g} {joint}" for joint, k in c.joints.items()), f"{c.offset:.6g}")
-        for c in chain.couplings
-    ]
-    if laws:
-        report.table(("coupling", "sum", "equals"), laws)
+            ways,
+            (
+                holds[worst < self.inside.most],
+                "The driven joints determine the passive ones: the condition number of the loop Jacobian is"
+                f" at most {worst:.3g} ({self.inside.most:g} is the limit, near a dead centre).",
+            ),
+        ]
+
+    def _assembly(self, report: Report) -> None:
+        """Add the section on the closure of the loops and its uniqueness."""
+        for outcome, sentence in self.checks():
+            report.verdict(outcome, sentence)
+        report.table(
+            ("quantity", "value"),
+            [
+                ("closure equations", self.chain.n_equations),
+                ("passive joints", len(self.chain.passive)),
+                (
+                    "loops close within the driven joints' self.limits [%]",
+                    100 * float(self.limits.assembled.mean()),
+                ),
+                (
+                    "… with passive joints within theirs [%]",
+                    100 * float(self.limits.within_limits.mean()),
+                ),
+                ("largest closure error [m]", max(self.limits.residual, self.inside.residual)),
+            ],
+        )
+        report.table(
+            ("loop", "kind", "from", "to"),
+            [(loop.name, loop.kind.value, loop.a.link, loop.b.link) for loop in self.chain.loops],
+        )
+        laws = [
+            (
+                c.name,
+                " ".join(f"{k:+.6g} {joint}" for joint, k in c.joints.items()),
+                f"{c.offset:.6g}",
+            )
+            for c in self.chain.couplings
+        ]
+        if laws:
+            report.table(("coupling", "sum", "equals"), laws)
 
 
 def _box(report: Report, chain: ClosedChain, box: MotionBox) -> None:

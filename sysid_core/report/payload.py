@@ -26,26 +26,20 @@ from sysid_core.report.payload_charts import (
     signal_charts,
     wrench_chart,
 )
-from sysid_core.robot import mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
-from sysid_core.validation import payload_errors
 
 if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 
-_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
-_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
-
-def payload_sentence(estimate: Estimate, verdict: Verdict | None = None) -> str:
+def _sentence(estimate: Estimate, verdict: Verdict | None = None) -> str:
     """Return a sentence with mass and centre of mass and their standard deviations, and with the
     first cause if the verdict is a failure.
     """
     if verdict is not None and verdict.failures:
         cause = TEXTS[verdict.failures[0].code].title
-        return f"Not usable ({cause[0].lower()}{cause[1:]}): {payload_sentence(estimate)}"
+        return f"Not usable ({cause[0].lower()}{cause[1:]}): {_sentence(estimate)}"
     if not estimate.values[0] > 0:
         return (
             f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
@@ -57,7 +51,7 @@ def payload_sentence(estimate: Estimate, verdict: Verdict | None = None) -> str:
     return f"{with_deviation(payload.mass, payload.mass_sd)} kg, centre of mass ({com}) mm."
 
 
-def payload_steps(verdict: Verdict) -> list[str]:
+def _steps(verdict: Verdict) -> list[str]:
     """Return the recommended actions after weighing: what the warnings ask for comes first."""
     if not verdict.ok:
         return [
@@ -70,64 +64,29 @@ def payload_steps(verdict: Verdict) -> list[str]:
     ]
 
 
-def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
-    """Return table rows with quantity, estimate, standard deviation, truth, error; SI units.
-
-    Args:
-        estimate: Estimate of a payload.
-        truth: True parameters pi, shape (10,); None: unknown.
-    """
-    payload = PayloadSummary.of(estimate)
-    values = np.concatenate([[payload.mass], payload.com, payload.inertia[_ROWS, _COLS]])
-    sds = np.concatenate([[payload.mass_sd], payload.com_sd, payload.inertia_sd[_ROWS, _COLS]])
-    true: list[float | None] = [None] * 10
-    if truth is not None:
-        m, c, inertia = mass_com_inertia_from_pi(np.asarray(truth, dtype=float))
-        true = [float(m), *c.tolist(), *inertia[_ROWS, _COLS].tolist()]
-    rows: list[list[object]] = []
-    for name, unit, x, sd, t, verdict in zip(
-        _NAMES, _UNITS, values, sds, true, estimate.verdicts, strict=True
-    ):
-        x = float(x) if abs(x) > 1e-9 * sd else 0.0  # a symmetric shape leaves rounding
-        error = None if t is None else x - t
-        rows.append([name, unit, x, float(sd), t, error, verdict.value])
-    return rows
+def add_headline(report: Report, estimate: Estimate, verdict: Verdict, asked: str) -> None:
+    """Add the headline: mass and centre of mass, verdict, and recommended actions."""
+    sentence = _sentence(estimate, verdict)
+    report.judged(verdict, sentence, asked=asked, next_steps=_steps(verdict))
 
 
 def _matched(row: Sequence[object]) -> str:
-    """Value and deviation of a row of `comparison_rows`."""
+    """Value and deviation of a row of `PayloadSummary.compared`."""
     value, sd = row[2:4]
     assert isinstance(value, float) and isinstance(sd, float)
     return with_deviation(value, sd)
 
 
 def _in_mm(row: Sequence[object]) -> list[object]:
-    """A row of `comparison_rows` with lengths in mm."""
+    """A row of `PayloadSummary.compared` with lengths in mm."""
     if row[1] != "m":
         return list(row)
     return [row[0], "mm", *(1e3 * x if isinstance(x, float) else x for x in row[2:])]
 
 
-def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
-    """Return the errors of a payload estimate in percent (see `payload_errors`); for the centre of
-    mass, only the largest error of its coordinates.
-
-    Args:
-        estimate: Estimate of a payload.
-        truth: True parameters pi, shape (10,).
-        size: Dimensions of the bounding box, shape (3,) [m].
-
-    Returns:
-        Errors [%] by name: `mass`, `com` (mean over the axes), `com_worst` (largest) and `inertia`.
-    """
-    truth, size = np.asarray(truth, dtype=float), np.asarray(size, dtype=float)
-    mass, com, inertia = payload_errors(estimate.values, truth, size)
-    worst = np.abs(PayloadSummary.of(estimate).com - truth[1:4] / truth[0]) / size
-    return {"mass": mass, "com": com, "com_worst": 100 * float(worst.max()), "inertia": inertia}
-
-
 def payload_report(
     report: Report,
+    verdict: Verdict,
     *,
     estimate: Estimate,
     data: PayloadData,
@@ -143,6 +102,7 @@ def payload_report(
 
     Args:
         report: Report to which the sections are added.
+        verdict: Verdict on the estimate.
         estimate: Estimate of the payload.
         data: Data of the estimate.
         shape: Shape of the object, in the sensor frame; None: unknown.
@@ -153,6 +113,8 @@ def payload_report(
         settings: Payload settings for vendors' controllers.
         controller_frame: Name of the frame of the controller settings.
     """
+    asked = f"payload of the robot, in the sensor frame ({estimate.method})"
+    add_headline(report, estimate, verdict, asked)
     payload_numbers(report, estimate, truth)
     controller_block(report, settings, controller_frame)
     if others:
@@ -230,7 +192,7 @@ def payload_numbers(
         [columns[i] for i in kept],
         [
             [[*row[:2], _matched(row), *row[4:]][i] for i in kept]
-            for row in map(_in_mm, comparison_rows(estimate, truth))
+            for row in map(_in_mm, PayloadSummary.compared(estimate, truth))
         ],
         "Inertia about the centre of mass, in the axes of the frame. Prior-dominated: the prior"
         " (the shape, or the usual size) determines the value more than the data do.",
@@ -274,7 +236,11 @@ def _other_methods(
     rows = []
     for other in (estimate, *others):
         p = PayloadSummary.of(other) if other.values[0] > 0 else None
-        errors = error_summary(other, truth, size) if p and truth is not None else {}
+        errors = (
+            PayloadSummary.errors_percent(other.values, truth, size)
+            if p and truth is not None
+            else {}
+        )
         rows.append(
             [
                 other.method,
@@ -313,6 +279,7 @@ def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figur
 
 def loaded_arm_report(
     fit: LoadedArm,
+    verdict: Verdict,
     *,
     frame: str,
     gains: Sequence[float],
@@ -325,6 +292,7 @@ def loaded_arm_report(
 
     Args:
         fit: Estimate with the torques of the payload.
+        verdict: Verdict on the estimate.
         frame: Name of the frame that carries the payload.
         gains: Gain of each drive [N m/A, or 1].
         gain_sd: Relative standard deviation of the gains [-].
@@ -333,6 +301,8 @@ def loaded_arm_report(
     """
     estimate = fit.estimate
     report = Report(f"Payload of {estimate.robot} from joint torques", names_of(estimate.source))
+    asked = f"mass, centre of mass and inertia of the payload at '{frame}'"
+    add_headline(report, estimate, verdict, asked)
     report.provenance({"data": estimate.source})
     if true_mass is not None:
         off = estimate.values[0] - true_mass

@@ -21,7 +21,7 @@ from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate, EstimateDifference
 from sysid_core.files import FileKind, FileSchema
 from sysid_core.report.charts import COLOURS, Figure
-from sysid_core.report.html import MARKS, Report, cell_text, with_deviation
+from sysid_core.report.html import MARKS, Report, with_deviation
 
 _RESULT = FileKind("result", "Repeat the command that wrote it.", SignalError)
 _SETTINGS = FileKind("identified robot", "Give a result folder of `sysid identify`.")
@@ -137,7 +137,7 @@ def _text(value: object) -> str:
         return "; ".join(f"{key}: {_text(x)}" for key, x in value.items())
     if isinstance(value, list):
         return ", ".join(_text(x) for x in value) or "–"
-    return cell_text(value) or "–"
+    return Report.cell_text(value) or "–"
 
 
 def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sysid_core.estimation.sequential import SequentialFit, SequentialIdentification
+from sysid_core.export import ExportedError
+from sysid_core.reasons import Verdict
 from sysid_core.report.charts import COLOURS, GREY, Figure
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.identification import identification_report
@@ -64,14 +66,26 @@ STEP_COLUMNS = (
 )
 
 
-def sequential_report(result: SequentialIdentification, validation: Sequence[Prediction]) -> Report:
+def sequential_report(
+    verdict: Verdict,
+    result: SequentialIdentification,
+    validation: Sequence[Prediction],
+    *,
+    asked: str,
+    exported: Sequence[tuple[ExportedError, str]] = (),
+) -> Report:
     """Return a report of a sequential identification with its data, verdict and uncertainty.
 
     Args:
+        verdict: Verdict on the identification.
         result: Result of the sequential identification.
         validation: Predictions of other recordings.
+        asked: Robot and recordings, in words.
+        exported: Errors of exported files, with the names of their formats.
     """
-    report = identification_report(result.identification, [], validation)
+    report = identification_report(
+        verdict, result.identification, [], validation, asked=asked, exported=exported
+    )
     add_sequential_parts(report, result.fit)
     report.heading("Segments used", folded=True)
     report.table(

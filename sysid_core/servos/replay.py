@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.report import Figure, Report, moving_robot, thinned
+from sysid_core.report import Figure, Report, moving_robot
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.identify import ServoIdentification
@@ -177,7 +177,7 @@ def _draw_replays(report: Report, bodies: RobotModel, replays: Sequence[Replay])
         )
     for item in replays[:_SHOWN]:
         r = item.recording
-        some = thinned(np.hstack([r.q, item.q]), _POINTS)
+        some = Figure.thinned(np.hstack([r.q, item.q]), _POINTS)
         shown = {
             joint: {"measured": r.q[some, j], "simulated": item.q[some, j]}
             for j, joint in enumerate(r.joints)

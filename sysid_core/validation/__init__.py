@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.validation.prediction import Prediction, ResidualTorques, payload_errors
+    from sysid_core.validation.prediction import Prediction, ResidualTorques
     from sysid_core.validation.verdict import (
         judge_estimate,
         judge_identification,
@@ -21,5 +21,4 @@ __all__ = [
     "judge_estimate",
     "judge_identification",
     "judge_predictions",
-    "payload_errors",
 ]

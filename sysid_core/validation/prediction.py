@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import residual_statistics
 from sysid_core.estimation.arm import Identification, Processing
-from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
+from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import EffortKind, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
@@ -275,31 +275,3 @@ class ResidualTorques:
         if kind.is_torque:
             return measured - self.model.inverse_dynamics(q[-1:], v[-1:], a[-1:])[-1]
         return None
-
-
-def payload_errors(pi: Array, truth: Array, size: Array) -> tuple[float, float, float]:
-    r"""Return the errors of mass, centre of mass and inertia tensor in percent.
-
-    Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
-
-    The error of the mass is relative to the mass. That of the centre of mass is relative to the
-    edge lengths a of the bounding box (mean of three axes). That of the inertia is relative to
-    `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)` (mean of six entries).
-
-    Args:
-        pi: Estimated inertial parameters, shape (10,).
-        truth: True inertial parameters, shape (10,).
-        size: Dimensions of the bounding box, shape (3,) [m].
-
-    Returns:
-        Errors of mass, centre of mass and inertia [%].
-    """
-    mass, com, inertia = mass_com_inertia_from_pi(pi)
-    mass_0, com_0, inertia_0 = mass_com_inertia_from_pi(truth)
-    scale = np.abs(mass_0 / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
-    upper = np.triu_indices(3)
-    return (
-        100.0 * float(abs(mass - mass_0) / mass_0),
-        100.0 * float(np.mean(np.abs(com - com_0) / size)),
-        100.0 * float(np.mean((np.abs(inertia - inertia_0) / scale)[upper])),
-    )

@@ -21,9 +21,7 @@ from sysid_core.files import FileKind, write_json, write_text, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
-    export_section,
     identification_report,
-    prediction_sentence,
     save_and_list,
     sequential_report,
 )
@@ -157,20 +155,21 @@ class IdentifiedArm:
         """
         folder = Path(folder)
         files = [*self._write_values(folder), "result.json", "report.html"]
+        asked = f"parameters of {self.data.model.name}, recordings: {len(self.data.runs)}"
         if isinstance(self.fit, ArmFit):
             report = identification_report(
-                self.identification, self.training, self.held_out, self.fit
+                self.verdict,
+                self.identification,
+                self.training,
+                self.held_out,
+                self.fit,
+                asked=asked,
+                exported=self.exported_errors,
             )
         else:
-            report = sequential_report(self.fit, self.held_out)
-        export_section(report, self.exported_errors)
-        report.judged(
-            self.verdict,
-            prediction_sentence(self.held_out or self.training, held_out=bool(self.held_out)),
-            asked=f"parameters of {self.data.model.name}, recordings: {len(self.data.runs)},"
-            f" method: {self.estimate.method}",
-            next_steps=_next_steps(self),
-        )
+            report = sequential_report(
+                self.verdict, self.fit, self.held_out, asked=asked, exported=self.exported_errors
+            )
         save_and_list(report, folder / "report.html")
         (folder / URDF).unlink(missing_ok=True)  # of another result
         if self.description is not None:
@@ -376,24 +375,3 @@ def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:
     pairs = [p.columns(joint) for p in predictions]
     measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
     return residual_statistics((joint,), measured, predicted)[joint]
-
-
-def _next_steps(found: IdentifiedArm) -> list[str]:
-    """Recommended actions after an identification."""
-    if not found.verdict.ok:
-        return [
-            "Correct the faults named in the reasons (record again if the motion is the cause),"
-            " and repeat."
-        ]
-    steps = []
-    if not found.held_out:
-        steps.append(
-            "Record another motion, and repeat with --validate: the fitted data cannot validate"
-            " the result."
-        )
-    if found.estimate.physically_consistent is None:  # base parameters only
-        steps.append("For a model for simulation or control, repeat with --method lmi.")
-    elif found.description is not None:
-        steps.append("identified.urdf, in the same folder, contains these values.")
-    steps.append("Check later recordings with the command sysid validate.")
-    return steps

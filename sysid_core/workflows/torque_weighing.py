@@ -26,7 +26,7 @@ from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.report import loaded_arm_report, payload_sentence, payload_steps, save_and_list
+from sysid_core.report import loaded_arm_report, save_and_list
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
@@ -102,17 +102,12 @@ class WeighedByTorques:
         self.fit.estimate.save(folder / "estimate.yaml")
         report = loaded_arm_report(
             self.fit,
+            self.verdict,
             frame=self.frame,
             gains=self.drives.gains.tolist(),
             gain_sd=float(self.gain_sd.max()),
             true_mass=self.true_mass,
             settings=self.settings,
-        )
-        report.judged(
-            self.verdict,
-            payload_sentence(self.fit.estimate),
-            asked=f"mass, centre of mass and inertia of the payload at '{self.frame}'",
-            next_steps=payload_steps(self.verdict),
         )
         save_and_list(report, folder / "report.html")
         write_json(folder / "result.json", self.to_dict())

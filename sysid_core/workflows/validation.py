@@ -14,13 +14,7 @@ from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.report import (
-    Report,
-    prediction_chart,
-    prediction_sentence,
-    prediction_table,
-    save_and_list,
-)
+from sysid_core.report import save_and_list, validation_report
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions
@@ -57,25 +51,12 @@ class ValidatedArm:
             "runs": [p.to_dict() for p in self.predictions],
         }
 
-    def report(self) -> Report:
-        """Return a report of the validation."""
-        found = self.identification
-        report = Report(
-            f"Validation of {found.model.name}",
-            f"identified by {found.estimate.method} ({self.name})",
-        )
-        report.judged(self.verdict, prediction_sentence(self.predictions))
-        prediction_table(report, self.predictions)
-        for prediction in self.predictions:
-            report.figure(prediction_chart(prediction), Path(prediction.source).name)
-        report.provenance({"recordings": ", ".join(p.source for p in self.predictions)})
-        return report
-
     def write(self, folder: Path) -> None:
         """Write the files validation.json and validation.html."""
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "validation.json", self.to_dict())
-        save_and_list(self.report(), folder / "validation.html")
+        report = validation_report(self.verdict, self.identification, self.predictions, self.name)
+        save_and_list(report, folder / "validation.html")
 
     @classmethod
     def of(cls, found: IdentifiedArm, runs: Sequence[Recording]) -> ValidatedArm:

@@ -33,10 +33,7 @@ from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
     Report,
-    error_summary,
     payload_report,
-    payload_sentence,
-    payload_steps,
     save_and_list,
 )
 from sysid_core.robot import Array, PoseRobot, RobotModel
@@ -157,7 +154,7 @@ class WeighedRecording(Weighed):
         errors = None
         if self.truth is not None:
             size = self.summary.box_lengths if self.shape is None else self.shape.size
-            errors = error_summary(self.estimate, self.truth, size)
+            errors = PayloadSummary.errors_percent(self.estimate.values, self.truth, size)
         return {
             "recording": str(self.recording),
             "inputs": self.inputs,
@@ -492,14 +489,9 @@ def _report(answer: WeighedRecording) -> Report:
     frame = answer.weighing.sensor_frame
     title = "Payload" if answer.model.name == "poses" else f"Payload on {answer.model.name}"
     report = Report(title, f"{answer.recording.name}, {estimate.method}")
-    report.judged(
-        answer.verdict,
-        payload_sentence(estimate, answer.verdict),
-        asked=f"payload of the robot, in the sensor frame ({estimate.method})",
-        next_steps=payload_steps(answer.verdict),
-    )
     payload_report(
         report,
+        answer.verdict,
         estimate=estimate,
         data=answer.weighing.data,
         shape=answer.shape,

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from sysid_core.reasons import Outcome
-from sysid_core.report import COLOURS, Figure, Report
+from sysid_core.report import Figure, Report
 from sysid_studies.bench.measure import AS_EXPORTED, METHODS, METRICS
 from sysid_studies.bench.recipe import Recipe
 
@@ -194,7 +194,7 @@ def bench_report(
     for k, (method, what) in enumerate(METHODS.items()):
         values = [table[name].get(method, {}).get("moving", math.nan) for name in names]
         shown = [100 * v for v in values]
-        figure.add(0, "bars", names, shown, what, colour=COLOURS[k % len(COLOURS)])
+        figure.add(0, "bars", names, shown, what, colour=Figure.COLOURS[k % len(Figure.COLOURS)])
     figure.axis("y", title="held-out error [%]")
     report.figure(figure, "Held-out error in motion, raw")
     for recipe in recipes:

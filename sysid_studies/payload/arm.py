@@ -14,6 +14,7 @@ import numpy as np
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
     PayloadData,
+    PayloadSummary,
     rivals,
 )
 from sysid_core.estimation.payload_map import (
@@ -28,7 +29,6 @@ from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
 from sysid_core.simulation import MujocoPlant
-from sysid_core.validation import payload_errors
 from sysid_studies.payload.objects import StudyObject, modular_objects
 from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS, disturbed
 from sysid_studies.payload.tables import PAPER_TABLE_IV, as_printed, short
@@ -129,9 +129,9 @@ def table_iv(seeds: int, names: tuple[str, ...] | None = None) -> StudyTable:
         for seed in range(seeds):
             run = record_arm(thing, np.random.default_rng([seed, *name.encode()]))
             for method, estimate in solve_arm(thing, run).items():
-                errors.setdefault(method, []).append(
-                    payload_errors(estimate.values, thing.pi, thing.size)
-                )
+                found = PayloadSummary.errors_percent(estimate.values, thing.pi, thing.size)
+                triple = found["mass"], found["com"], found["inertia"]
+                errors.setdefault(method, []).append(triple)
     rows = []
     for method, values in errors.items():
         paper = PAPER_TABLE_IV.get(method)

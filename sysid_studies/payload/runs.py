@@ -23,7 +23,6 @@ from sysid_core.estimation.payload_map import (
     WhiteMotion,
 )
 from sysid_core.robot import Array, mass_com_inertia_from_pi
-from sysid_core.validation import payload_errors
 from sysid_fleet.batch import Engine
 from sysid_studies.bench.measure import score_deviations
 from sysid_studies.payload.objects import StudyObject, modular_objects
@@ -159,10 +158,19 @@ def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyOb
     except SysIdError:
         inf = float("inf")
         return Result(case, method, inf, inf, inf, False, inf, 0.0, inf)
-    errors, z = payload_errors(estimate.values, thing.pi, thing.size), error / sd
+    errors = PayloadSummary.errors_percent(estimate.values, thing.pi, thing.size)
+    z = error / sd
     told = np.mean(z**2), np.mean(np.abs(z) < 2.0), score_deviations(error[4:], sd[4:]).interval
     consistent = bool(estimate.physically_consistent)
-    return Result(case, method, *errors, consistent, *(float(x) for x in told))
+    return Result(
+        case,
+        method,
+        errors["mass"],
+        errors["com"],
+        errors["inertia"],
+        consistent,
+        *(float(x) for x in told),
+    )
 
 
 def payload_error(estimate: Estimate, thing: StudyObject) -> tuple[Array, Array]:

@@ -11,11 +11,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.payload import PayloadData, PointMassDiscretization
+from sysid_core.estimation.payload import PayloadData, PayloadSummary, PointMassDiscretization
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP
 from sysid_core.report import Report
 from sysid_core.robot import STANDARD_GRAVITY, wrench_regressor
-from sysid_core.validation import payload_errors
 from sysid_fleet.batch import Engine
 from sysid_studies.payload.arm import table_iv
 from sysid_studies.payload.objects import StudyObject, modular_objects
@@ -71,8 +70,12 @@ def stop_and_go_table() -> StudyTable:
                 ("PMD", PointMassDiscretization(thing.shape)),
                 ("MAP", PayloadMAP(thing.shape, sensor=CALIBRATED_SENSOR)),
             ):
-                mass, com, _ = payload_errors(estimator.fit(data).values, thing.pi, thing.size)
-                worst[name] = [max(worst[name][0], mass), max(worst[name][1], com)]
+                found = estimator.fit(data).values
+                errors = PayloadSummary.errors_percent(found, thing.pi, thing.size)
+                worst[name] = [
+                    max(worst[name][0], errors["mass"]),
+                    max(worst[name][1], errors["com"]),
+                ]
         for name, (mass, com) in worst.items():
             rows.append((name, noise, mass, com))
     note = "12 postures of one second at 100 Hz; the worst of the eight objects. The paper asks for < 0.1 %."

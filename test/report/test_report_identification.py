@@ -11,9 +11,10 @@ from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.report import Report, payload_sentence, payload_steps, prediction_table
+from sysid_core.report import Report, validation_report
 from sysid_core.report.arm_charts import robot_scene
 from sysid_core.report.charts import Dots, dots_with_bars
+from sysid_core.report.payload import add_headline
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.validation import Prediction
 
@@ -32,8 +33,7 @@ def test_a_run_at_rest_has_no_r_squared(tmp_path, rng):
         velocity=np.zeros_like(measured),
         motion=np.zeros(len(time), dtype=bool),
     )
-    report = Report("validation")
-    prediction_table(report, [still])
+    report = validation_report(Verdict(), _two_links(), [still], "results/arm")
     page = report.save(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "at rest in the whole recording" in page and "R²" not in page and "RMS [A]" in page
 
@@ -58,7 +58,8 @@ def test_undetermined_friction_is_drawn_in_its_band_around_zero() -> None:
     assert 0.4 < low < 0.5 and 2.2 < high < 2.3  # the determined value and its bar, not the band
 
 
-def test_the_robot_is_drawn_also_if_only_one_link_has_a_shape() -> None:
+def _two_links() -> Identification:
+    """Robot with two joints, of whose links only the last has a shape."""
     box = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
     links = "".join(
         f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"'
@@ -75,18 +76,25 @@ def test_the_robot_is_drawn_also_if_only_one_link_has_a_shape() -> None:
     friction = FrictionModel(DriveTrain.direct(model.joint_names), ())
     values, p = model.pi.ravel(), model.pi.size
     estimate = Estimate("ols", (), np.zeros(0), (), np.zeros((0, 0)), ())
-    found = Identification(
+    return Identification(
         model, friction, Processing(), estimate, values, model.parameter_names[:p]
     )
-    drawn = robot_scene(found).json()
+
+
+def test_the_robot_is_drawn_also_if_only_one_link_has_a_shape() -> None:
+    drawn = robot_scene(_two_links()).json()
     assert "lines between joints" in drawn and "solid3d" in drawn
 
 
-def test_a_weighing_that_failed_says_so_before_its_numbers() -> None:
+def test_a_weighing_that_failed_says_so_before_its_numbers(tmp_path) -> None:
     pi = np.array([1.0, 0, 0, 0, 0.01, 0, 0.01, 0, 0, 0.01])
     verdicts = (ParameterVerdict.IDENTIFIABLE,) * 10
     estimate = Estimate("map", PAYLOAD_NAMES, pi, ("kg",) * 10, 1e-6 * np.eye(10), verdicts)
     failed = Verdict((Reason.failure("wrench-ambiguous", masses="1, 2"),))
-    assert payload_sentence(estimate, failed).startswith("Not usable (ambiguous load): 1.0")
-    assert payload_sentence(estimate, Verdict()).startswith("1.0")
-    assert "tare before you grasp" in " ".join(payload_steps(failed))
+    pages = []
+    for name, verdict in (("failed", failed), ("passed", Verdict())):
+        report = Report(name)
+        add_headline(report, estimate, verdict, "payload")
+        pages.append(report.save(tmp_path / f"{name}.html").read_text(encoding="utf-8"))
+    assert "Not usable (ambiguous load): 1.0" in pages[0] and "tare before you grasp" in pages[0]
+    assert "Not usable" not in pages[1] and "1.000 ± 0.001 kg" in pages[1]

@@ -19,7 +19,6 @@ from sysid_core.robot import (
     pi_from_mass_com_inertia,
 )
 from sysid_core.robot.shapes import Shape
-from sysid_core.validation import payload_errors
 from sysid_studies.payload import modular_objects, payload_study
 from sysid_studies.payload.arm import record_arm
 from sysid_studies.payload.objects import modular_shape, random_objects
@@ -50,10 +49,10 @@ def test_errors_follow_equations_10_to_12():
     truth = pi_from_mass_com_inertia(2.0, np.zeros(3), np.diag([0.02, 0.01, 0.03]))
     off = np.array([[0.02, 0.001, 0], [0.001, 0.01, 0], [0, 0, 0.03]])
     guess = pi_from_mass_com_inertia(2.1, [0.02, 0.0, 0.0], off)
-    mass, com, inertia = payload_errors(guess, truth, size)
-    assert mass == pytest.approx(5.0)
-    assert com == pytest.approx(100 * 0.02 / 0.2 / 3)
-    assert inertia == pytest.approx(100 * 0.001 / (2.0 / 12 * 0.2 * 0.3) / 6)
+    errors = PayloadSummary.errors_percent(guess, truth, size)
+    assert errors["mass"] == pytest.approx(5.0)
+    assert errors["com"] == pytest.approx(100 * 0.02 / 0.2 / 3)
+    assert errors["inertia"] == pytest.approx(100 * 0.001 / (2.0 / 12 * 0.2 * 0.3) / 6)
 
 
 def test_random_objects_are_consistent_and_fit_their_shapes(rng):
@@ -119,8 +118,8 @@ def test_a_wrong_shape_costs_inertia_but_keeps_mass_and_centre(kind):
         corners = np.array(np.meshgrid([-0.1, 0.1], [-0.15, 0.15], [0.0, 0.05])).reshape(3, -1).T
         shape = Shape.from_mesh(trimesh.Trimesh(corners), hull=True)
     estimate = PayloadMAP(shape).fit(experiment.smoothed, experiment.belief)
-    mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
-    assert mass < 1.5 and com < 1.0 and inertia < 25.0
+    errors = PayloadSummary.errors_percent(estimate.values, thing.pi, thing.size)
+    assert errors["mass"] < 1.5 and errors["com"] < 1.0 and errors["inertia"] < 25.0
     assert estimate.physically_consistent
     assert (kind == "elsewhere") == any(w.code == "shape-differs" for w in estimate.warnings)
     assert not any(w.code == "wrench-misfit" for w in estimate.warnings)

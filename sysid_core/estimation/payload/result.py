@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
@@ -21,6 +22,9 @@ from sysid_core.robot import (
     mass_com_inertia_from_pi,
 )
 
+_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
+_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 PAYLOAD_NAMES = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
 
 
@@ -197,6 +201,62 @@ class PayloadSummary:
         moments = np.diag(self.inertia)
         squares = 6.0 * (moments.sum() - 2.0 * moments) / self.mass
         return np.sqrt(np.maximum(squares, 0.02**2))
+
+    @staticmethod
+    def compared(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
+        """Return table rows with quantity, estimate, standard deviation, truth, error; SI units.
+
+        Args:
+            estimate: Estimate of a payload.
+            truth: True parameters pi, shape (10,); None: unknown.
+        """
+        payload = PayloadSummary.of(estimate)
+        values = np.concatenate([[payload.mass], payload.com, payload.inertia[_ROWS, _COLS]])
+        sds = np.concatenate([[payload.mass_sd], payload.com_sd, payload.inertia_sd[_ROWS, _COLS]])
+        true: list[float | None] = [None] * 10
+        if truth is not None:
+            m, c, inertia = mass_com_inertia_from_pi(np.asarray(truth, dtype=float))
+            true = [float(m), *c.tolist(), *inertia[_ROWS, _COLS].tolist()]
+        rows: list[list[object]] = []
+        for name, unit, x, sd, t, verdict in zip(
+            _NAMES, _UNITS, values, sds, true, estimate.verdicts, strict=True
+        ):
+            x = float(x) if abs(x) > 1e-9 * sd else 0.0  # a symmetric shape leaves rounding
+            error = None if t is None else x - t
+            rows.append([name, unit, x, float(sd), t, error, verdict.value])
+        return rows
+
+    @staticmethod
+    def errors_percent(pi: ArrayLike, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
+        r"""Return the errors of mass, centre of mass and inertia tensor in percent.
+
+        Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
+
+        The error of the mass is relative to the mass. That of the centre of mass is relative to the
+        edge lengths a of the bounding box (mean of three axes). That of the inertia is relative to
+        `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)` (mean of six entries).
+
+        Args:
+            pi: Estimated inertial parameters, shape (10,).
+            truth: True inertial parameters, shape (10,).
+            size: Dimensions of the bounding box, shape (3,) [m].
+
+        Returns:
+            Errors [%] by name: `mass`, `com` (mean over the axes), `com_worst` (largest) and
+                `inertia`.
+        """
+        size = np.asarray(size, dtype=float)
+        mass, com, inertia = mass_com_inertia_from_pi(np.asarray(pi, dtype=float)[:10])
+        mass_0, com_0, inertia_0 = mass_com_inertia_from_pi(np.asarray(truth, dtype=float))
+        coms = 100.0 * np.abs(com - com_0) / size
+        scale = np.abs(mass_0 / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
+        upper = np.triu_indices(3)
+        return {
+            "mass": 100.0 * float(abs(mass - mass_0) / mass_0),
+            "com": float(np.mean(coms)),
+            "com_worst": float(coms.max()),
+            "inertia": 100.0 * float(np.mean((np.abs(inertia - inertia_0) / scale)[upper])),
+        }
 
 
 def _summary_jacobian(pi: Array) -> Array:
