@@ -57,7 +57,7 @@ def _ros_name(value: str) -> str:
 _RosName = Annotated[str, typer.Option(callback=_ros_name)]
 
 
-@command(app, example="sysid up demo --scenario arm")
+@command(app, example="sysid up demo --scenario leg")
 def up(
     *,
     graph: Annotated[str, typer.Argument()],
@@ -71,7 +71,7 @@ def up(
 
     Args:
         graph: demo (simulated robot) or bringup (real robot).
-        scenario: Scenario of the demo: payload, sequential, arm or leg.
+        scenario: Scenario of the demo: payload or leg.
         out: Folder for bag, report and logs.
         config: Bringup file of the robot, see config/bringup_*.yaml.
         namespace: Namespace of all nodes.

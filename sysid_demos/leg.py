@@ -18,9 +18,9 @@ from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
 from sysid_core.signals.bags import read_bag
-from sysid_demos.parts import SET_POINTS, Check, demo, identification_graph, judge, show_rows
+from sysid_demos.parts import PATIENCE, Check, demo, judge, show_rows
 from sysid_demos.tracking import learn_and_track, show_tracking
-from sysid_nodes.bringup import NodeSpec
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.simulated_robot import differing_chain
 from sysid_studies.constrained import torque_errors
 
@@ -166,10 +166,11 @@ def _plan(
 
 def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequence[NodeSpec]:
     """List of the nodes of the demo."""
-    return identification_graph(
-        out,
-        namespace,
+    return demo_graph(
+        namespace=namespace,
+        estimator={"recordings": str(out), "directory": str(out)},
         robot={
+            "sensor_frame": "",
             "robot": str(urdf),
             "loops": LOOPS,
             "start": start,
@@ -182,8 +183,12 @@ def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequenc
             "acceleration": ACCELERATION,
             "tcp_speed": TCP_SPEED,
             "rate_hz": 50.0,
-            **SET_POINTS,
+            "command_mode": "setpoint_stream",
+            "tracking_error": 1.0,  # of a controller with nominal parameters, which tracks badly
+            "start_tolerance": 0.4,
+            **PATIENCE,
         },
+        logger={"effort_kind": "actuator_torque"},
         controller={"loops": LOOPS, "bandwidth": BANDWIDTH, "state_timeout_s": 0.25},
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from sysid_core.errors import SysIdError
 from sysid_nodes.client import own_domain
 
-SCENARIOS = ("payload", "sequential", "arm", "leg")
+SCENARIOS = ("payload", "leg")
 
 
 def run(scenario: str, out: Path, *, namespace: str = "", fast: bool = False) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.report.arm_charts import export_table, prediction_chart
+    from sysid_core.report.arm_charts import export_table
     from sysid_core.report.charts import Figure
     from sysid_core.report.html import Report, with_deviation
     from sysid_core.report.identifiability import IdentifiabilityPage
@@ -41,7 +41,6 @@ __all__ = [
     "motion_report",
     "moving_robot",
     "payload_report",
-    "prediction_chart",
     "save_and_list",
     "sequential_report",
     "validation_report",
