@@ -98,7 +98,6 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
         duration=s.duration,
         amplitude=math.radians(s.amplitude_deg),
         n_tare=s.tare,
-        free_frequencies=s.free_frequencies,
         still=s.still,
         rate_hz=planning.rate_hz,
         seed=planning.seed,
@@ -337,11 +336,11 @@ def _loops(settings: LoopsPlanSettings, planning: Planning) -> Planned:
     config = LoopExcitation(
         duration=s.duration,
         harmonics=s.harmonics,
-        fill=s.fill,
+        fill=0.7,
         velocity=s.velocity,
         population=s.candidates,
         generations=s.generations,
-        inertials=not s.drives_only,
+        inertials=True,
         rate_hz=planning.rate_hz,
     )
     trajectory, check = plan_loop_motion(

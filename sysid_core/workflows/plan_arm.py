@@ -38,7 +38,7 @@ def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
     others = {}
     if settings.validation:
         others["validation"] = _other_motion(settings, planning, found)
-    return _planned_motion(found, unknowns, f"{found.basis}, {settings.periods} ×", others)
+    return _planned_motion(found, unknowns, f"{found.basis}", others)
 
 
 def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
@@ -69,7 +69,6 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
         period=s.period,
         n_harmonics=s.harmonics or None,
         n_spans=s.spans or None,
-        n_periods=s.periods,
         seed=planning.seed,
         n_candidates=s.candidates,
         n_starts=s.starts,

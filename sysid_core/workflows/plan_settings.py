@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from sysid_core.errors import ExcitationError
 from sysid_core.settings import bounded, require_bounds
@@ -34,16 +35,13 @@ class PlanSettings(_Bounded):
         tcp_speed: TCP speed limit [m/s].
         acceleration: Acceleration limit of every joint [rad/s² or m/s²], which URDFs do not
             contain.
-        jerk: Jerk limit of every joint [rad/s³ or m/s³].
-        velocity_share: Share of the URDF's velocity limits to use.
-        effort_share: Share of the URDF's effort limits that rigid-body torques may use; the rest is
-            left for friction.
-        position_margin: Smallest distance from the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
         workspace: Box in the base frame that must contain all moving parts, X0,Y0,Z0,X1,Y1,Z1 [m].
         held: Size of the held object and its centre in the TCP frame: DX,DY,DZ,X,Y,Z [m].
         held_mass: Mass of the held object, included in the check of the torque limits [kg].
     """
+
+    VELOCITY_SHARE: ClassVar[float] = 1.0  # of the description's limits
 
     rate_hz: float = bounded(100.0, 10.0)
     seed: int = 0
@@ -54,10 +52,6 @@ class PlanSettings(_Bounded):
     tcp_frame: str = ""
     tcp_speed: float = bounded(0.25, 0.001)
     acceleration: float = bounded(5.0, 0.001)
-    jerk: float | None = bounded(None, 0.001)
-    velocity_share: float = bounded(1.0, 0.001, 1.0)
-    effort_share: float = bounded(0.8, 0.001, 1.0)
-    position_margin: float = bounded(0.02, 0.0)
     ground: float | None = None
     workspace: str = ""
     held: str = ""
@@ -68,7 +62,7 @@ class PlanSettings(_Bounded):
 class FastPlanSettings(PlanSettings):
     """Settings of fast motions, whose velocities nearly reach the limits."""
 
-    velocity_share: float = bounded(0.9, 0.001, 1.0)
+    VELOCITY_SHARE = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +74,6 @@ class ArmPlanSettings(_Bounded):
         period: Period of the Fourier series [s].
         harmonics: Number of harmonics of the Fourier series; 0: all below 2 Hz.
         spans: Number of knot intervals of a B-spline instead of the Fourier series; 0: none.
-        periods: Number of repetitions of the Fourier series.
         criterion: Criterion: d (volume of the covariance ellipsoid), mean (geometric mean of the
             standard deviations), a (mean variance), worst (largest variance), condition (condition
             number of the scaled regressor), condition-si (in SI units), or target.
@@ -104,7 +97,6 @@ class ArmPlanSettings(_Bounded):
     period: float = bounded(20.0, 1.0)
     harmonics: int = bounded(0, 0, 60)
     spans: int = bounded(0, 0, 200)
-    periods: int = bounded(1, 1)
     criterion: str = "d"
     target: tuple[str, ...] = ()
     friction: str = "usual"
@@ -130,8 +122,6 @@ class PayloadPlanSettings(_Bounded):
         duration: Duration of the oscillation [s].
         amplitude_deg: Amplitude of the three wrist joints [deg].
         tare: Number of static postures before the motion (0, or at least 3).
-        free_frequencies: Also optimise the ratio of the frequencies at which the three wrist joints
-            oscillate.
         still: Duration of each phase at rest [s].
         posture: Centre posture, one number per joint separated by commas [rad]; default: optimised.
         common: Options of all planners: sampling rate, robot and limits.
@@ -141,7 +131,6 @@ class PayloadPlanSettings(_Bounded):
     duration: float = bounded(15.0, 1.0)
     amplitude_deg: float = bounded(45.0, 1.0, 180.0)
     tare: int = bounded(4, 0)
-    free_frequencies: bool = False
     still: float = bounded(1.0, 0.1)
     posture: str = ""
     common: PlanSettings = field(default_factory=PlanSettings)
@@ -219,8 +208,6 @@ class LoopsPlanSettings(_Bounded):
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Usable fraction (0 to 1) of the joint range in which the loops can be closed.
-        drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Number of motions in each generation of the search.
         generations: Number of generations of the search.
         still: Duration of each phase at rest [s].
@@ -232,8 +219,6 @@ class LoopsPlanSettings(_Bounded):
     duration: float = bounded(20.0, 2.0)
     harmonics: int = bounded(10, 3, 20)
     velocity: float = bounded(1.5, 0.01)
-    fill: float = bounded(0.7, 0.05, 1.0)
-    drives_only: bool = False
     candidates: int = bounded(12, 2)
     generations: int = bounded(4, 1)
     still: float = bounded(1.0, 0.1)

@@ -25,6 +25,8 @@ from sysid_core.workflows.plan_settings import PlanSettings
 
 PlanProgress = Callable[[float, str], None]  # the share that is done and what is being done
 
+# Of the drives' torques, for rigid bodies; the rest is left for friction.
+EFFORT_SHARE = 0.8
 # Rows of a table that is open at first: 12 rows fill 1.2 screens of 844 px on a phone.
 SHOWN_ROWS = 12
 
@@ -42,10 +44,8 @@ def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
     return MotionLimits.from_model(
         model,
         acceleration=settings.acceleration,
-        jerk=settings.jerk,
-        velocity_share=settings.velocity_share,
-        effort_share=settings.effort_share,
-        position_margin=settings.position_margin,
+        velocity_share=settings.VELOCITY_SHARE,
+        effort_share=EFFORT_SHARE,
         tcp_frame=settings.tcp_frame or None,
         tcp_speed=settings.tcp_speed,
         workspace=workspace,

@@ -120,22 +120,6 @@ def test_tare_postures_separate_bias_from_weight(xarm, plan):
     assert np.linalg.cond(A) < 10
 
 
-def test_free_frequencies_tell_no_less_about_a_load_and_keep_the_speed(xarm):
-    q = np.array([0.0, -0.3, 0.0, 0.9, 0.0, 1.2, 0.0])
-    limits = MotionLimits.from_model(xarm, tcp_speed=1.0)
-    told = []
-    for free in (False, True):
-        plan = plan_payload_motion(
-            xarm, limits, posture=q, n_tare=0, duration=8.0, n_candidates=40, free_frequencies=free
-        )
-        ratio = np.array(plan.frequencies_hz) / plan.frequencies_hz[0]
-        assert np.allclose(ratio, [1.0, 1.3, 1.6]) != free
-        motion = stretch(plan, "oscillation")[1:]
-        sign, volume = np.linalg.slogdet(payload_information(xarm, limits.tcp_frame, *motion))
-        told.append(sign * volume)
-    assert told[1] > told[0]
-
-
 def test_two_tare_postures_are_refused(xarm, plan, rng):
     checker = MotionChecker(xarm, MotionLimits.from_model(xarm))
     with pytest.raises(ExcitationError, match="3 or more static postures"):

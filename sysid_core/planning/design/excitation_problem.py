@@ -231,7 +231,6 @@ def build_series_motion(
     centre: Array,
     coefficients: Array,
     *,
-    n_periods: int = 1,
     still: float = 1.0,
     rate_hz: float = 100.0,
     seed: int | None = None,
@@ -243,14 +242,13 @@ def build_series_motion(
         basis: Basis of the series.
         centre: Start and end posture, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
-        n_periods: Number of repetitions of the series.
         still: Duration of each still phase [s].
         rate_hz: Sampling rate [Hz].
         seed: Seed of the search.
     """
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
     builder.rest(still, "still")
-    time = sample_times(n_periods * basis.period, rate_hz)
+    time = sample_times(basis.period, rate_hz)
     builder.play(time, *basis.motion(time, centre, coefficients), basis.label)
     builder.rest(still, "settle")
     series = {"begins": still, **basis.as_dict(centre, coefficients)}

@@ -101,7 +101,6 @@ class ArmPlan:
         period: float = 20.0,
         n_harmonics: int | None = None,
         n_spans: int | None = None,
-        n_periods: int = 1,
         seed: int = 0,
         n_candidates: int = 60,
         n_starts: int = 4,
@@ -128,7 +127,6 @@ class ArmPlan:
             period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
             n_harmonics: Number of harmonics of the series; None: all below `BANDWIDTH`.
             n_spans: Number of knot intervals of a B-spline instead of the series; None: a series.
-            n_periods: Number of repetitions in the trajectory.
             seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
             n_candidates: Number of random series from which the initial motions are chosen.
             n_starts: Number of initial motions from which the optimisation starts.
@@ -149,8 +147,7 @@ class ArmPlan:
             if n_spans is None
             else BSplineBasis(period, n_spans)
         )
-        duration = n_periods * period
-        score = build_score(unknowns, criterion, duration, targets=tuple(targets), task=task)
+        score = build_score(unknowns, criterion, period, targets=tuple(targets), task=task)
         problem = ExcitationProblem(checker, unknowns, score, basis)
         rng = np.random.default_rng(seed)
         say = progress or (lambda share, text: None)
@@ -178,7 +175,6 @@ class ArmPlan:
             basis,
             centre,
             coefficients,
-            n_periods=n_periods,
             still=still,
             rate_hz=rate_hz,
             seed=seed,
@@ -188,7 +184,7 @@ class ArmPlan:
 
         def expected(x: Array) -> Expectation:
             motion = basis.sampled(*problem.split(x))
-            return Expectation.of(unknowns, unknowns.information(*motion, duration), duration)
+            return Expectation.of(unknowns, unknowns.information(*motion, period), period)
 
         return cls(
             trajectory,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +36,6 @@ BIAS_SCALE = (1.0, 0.1)  # [N], [N m]
 TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
 MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
 USUAL_SPEED = 1.0  # [rad/s], slowest mean angular speed in Nadeau, Giamou and Kelly (2022)
-FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
 MAX_TRIED = 60  # of the postures, best first, before giving up
 
 
@@ -263,7 +262,6 @@ def plan_payload_motion(
     rate_hz: float = 100.0,
     seed: int = 0,
     n_candidates: int = 200,
-    free_frequencies: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> PayloadPlan:
     """Plan and check a payload motion for an arm.
@@ -284,8 +282,6 @@ def plan_payload_motion(
         rate_hz: Sampling rate [Hz].
         seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
         n_candidates: Number of random postures to choose from.
-        free_frequencies: True for a random ratio of the three frequencies in each candidate,
-            instead of the published one.
         progress: Function that is called with the completed share.
 
     Raises:
@@ -300,36 +296,31 @@ def plan_payload_motion(
         if not len(candidates):
             raise all_in_contact(checker, n_candidates)
     else:
-        given = np.asarray(posture, dtype=float).reshape(1, -1)
-        candidates = np.repeat(given, n_candidates if free_frequencies else 1, axis=0)
+        candidates = np.asarray(posture, dtype=float).reshape(1, -1)
     report = progress or (lambda share: None)
     make = PayloadMotion(checker, columns, mean_angular_speed, duration, amplitude, still, rate_hz)
-    makes = [make] * len(candidates)
-    if free_frequencies:  # the published ratio competes
-        factors = np.exp(rng.uniform(-FREE, FREE, (len(makes) - 1, 3))) * FREQUENCY_RATIO
-        makes[1:] = [replace(make, ratio=tuple(row)) for row in factors.tolist()]
     ranked = []
     for i, q in enumerate(candidates):
-        ranked.append((makes[i].information(q), i))
+        ranked.append((make.information(q), i))
         report(0.5 * (i + 1) / len(candidates))
     ranked.sort(key=lambda item: (-item[0], item[1]))
-    best = [(makes[i], candidates[i]) for _, i in ranked[:MAX_TRIED]]
-    return _first_safe(best, n_tare, rng, seed, lambda share: report(0.5 + 0.5 * share))
+    best = [candidates[i] for _, i in ranked[:MAX_TRIED]]
+    return _first_safe(make, best, n_tare, rng, seed, lambda share: report(0.5 + 0.5 * share))
 
 
 def _first_safe(
-    tries: Sequence[tuple[PayloadMotion, Array]],
+    make: PayloadMotion,
+    tries: Sequence[Array],
     n_tare: int,
     rng: np.random.Generator,
     seed: int,
     report: Callable[[float], None],
 ) -> PayloadPlan:
     """Motion about the first of some postures in which the motion respects every limit."""
-    make = tries[0][0]
     checker = make.checker
     names = checker.model.joint_names
     blame: list[tuple[Violation, ...]] = []
-    for n_tried, (make, q) in enumerate(tries):
+    for n_tried, q in enumerate(tries):
         report(n_tried / len(tries))
         last = checker.check(make.trajectory(q, []), stop_early=True)
         if not last.is_safe:
@@ -348,7 +339,7 @@ def _first_safe(
     least = "; ".join(v.demand for v in nearest)
     raise ExcitationError(
         f"None of {len(tries)} postures of '{checker.model.name}' allows a payload motion of"
-        f" {make.speed(tries[-1][1]):.2f} rad/s. Limiting:"
+        f" {make.speed(tries[-1]):.2f} rad/s. Limiting:"
         f" {', '.join(f'{kind} ({n} times)' for kind, n in kinds.most_common())}."
         + (f" Nearest: {least}." if least else ""),
         remedy="Lower the angular speed or the amplitude, widen the violated limit, or give a posture.",
