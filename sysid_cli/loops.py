@@ -44,7 +44,7 @@ def check(
     import numpy as np
 
     from sysid_core.identifiability import ConstrainedRanks
-    from sysid_core.planning.closed_chain import AssemblyMap, motion_box
+    from sysid_core.planning.closed_chain import AssemblyMap
     from sysid_core.reasons import Outcome
     from sysid_core.report import LoopsPage, save_and_list
     from sysid_core.robot.loops import load_closed_chain
@@ -52,7 +52,7 @@ def check(
     chain = load_closed_chain(robot, urdf or None)
     rng = np.random.default_rng(seed)
     with errors.progress(f"closing the loops of {chain.name}"):
-        box = motion_box(chain, rng)
+        box = AssemblyMap.motion_box(chain, rng)
         limits = AssemblyMap.of(chain, rng, samples)
         inside = AssemblyMap.of(chain, rng, samples, box=box)
         if not inside.assembled.any():

@@ -131,7 +131,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         SignalError: The folder contains fewer than two usable recordings.
     """
     from sysid_core.estimation.payload import PayloadSummary
-    from sysid_core.estimation.payload_live import repeatability
+    from sysid_core.estimation.payload_live import Weighing
 
     bags = sorted(x for x in folder.iterdir() if x.is_dir() or x.suffix in (".mcap", ".db3"))
     rows: list[list[str]] = []
@@ -152,7 +152,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
             f"'{folder}' holds too few usable recordings: {len(estimates)}.",
             remedy="Record the same object twice or more, one bag each, into one folder.",
         )
-    found = repeatability(list(estimates.values()))
+    found = Weighing.repeatability(list(estimates.values()))
     result = {
         "schema": "robot_sysid/repeatability/1",
         "recordings": {name: e.values.tolist() for name, e in estimates.items()},

@@ -17,10 +17,7 @@ from sysid_core.estimation.arm import Estimator
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.fit import OwnMethod, Regression
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload_live import (
-    judge_weighing,
-    weigh_motion,
-)
+from sysid_core.estimation.payload_live import Weighing, weigh_motion
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.files import FileKind
 from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
@@ -264,7 +261,7 @@ def weigh(
         arrays = {name: np.asarray(recording[name], dtype=float) for name in _ARRAYS}
         data = PayloadData(**arrays)  # type: ignore[arg-type]
         estimate = PayloadMAP(shape).fit(data)
-        return Weighed(estimate, judge_weighing(estimate, calibration))
+        return Weighed(estimate, Weighing.judge(estimate, calibration))
     (run,) = _recordings(recording, None)
     if not sensor_frame or not (robot or run.urdf_xml):
         raise SignalError(
@@ -273,7 +270,7 @@ def weigh(
         )
     model = _robot(robot or run.urdf_xml)
     found = weigh_motion(run, model, sensor_frame, shape, calibration=calibration)
-    verdict = judge_weighing(found.estimate, found.calibration, found.changes)
+    verdict = Weighing.judge(found.estimate, found.calibration, found.changes)
     return Weighed(found.estimate, verdict + Verdict(found.doubts))
 
 

@@ -24,7 +24,7 @@ from sysid_core.files import hash_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording, interpolate_at
 from sysid_core.signals.bags import StoredBag
-from sysid_core.signals.wrench import WRENCH_AXES, static_regressor
+from sysid_core.signals.wrench import WRENCH_AXES, SensorCalibration
 from sysid_core.validation import Prediction
 from sysid_core.workflows import is_bag, load_recording
 from sysid_fleet.batch.sources import Source, local_copy
@@ -75,7 +75,7 @@ def sensor_values(
     for k, q in enumerate(stream.q[slow]):
         pin.framesForwardKinematics(model.pin_model, data, q)
         gravity[k] = data.oMf[frame].rotation.T @ model.gravity
-    load = static_regressor(gravity)  # (K, 6, 4)
+    load = SensorCalibration.static_regressor(gravity)  # (K, 6, 4)
     A = np.concatenate([load, np.broadcast_to(np.eye(6), (len(slow), 6, 6))], axis=2)
     A = A.reshape(-1, 10)
     sizes = np.linalg.svd(A / np.linalg.norm(A, axis=0), compute_uv=False)

@@ -26,7 +26,7 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.payload import PayloadSummary
-from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
+from sysid_core.estimation.payload_live import Weighing, weigh_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Recording, WrenchColumns
@@ -235,7 +235,7 @@ def answered(load: KnownLoad) -> Answer:
         payload = PayloadSummary.of(weighing.estimate)
     except SysIdError:
         return Answer.refused(load)
-    verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
+    verdict = Weighing.judge(weighing.estimate, None) + Verdict(weighing.doubts)
     return Answer.of(load, payload, verdict.outcome.value)
 
 

@@ -32,7 +32,7 @@ from payload_real import axia80, guided, lara8, panda, printed, table, weighed
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload_live import held_data, judge_part
+from sysid_core.estimation.payload_live import held_data
 from sysid_core.estimation.payload_live.parts import KnownLoad, KnownLoads
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.reasons import Severity
@@ -193,7 +193,9 @@ def decided(moment: Moment) -> tuple[dict[str, str], str]:
     """Return the verdict for each expected load, and the most likely load."""
     found = moment.loads.probabilities(moment.data, moment.tared)
     names = {Severity.HELD: "OK", Severity.FAILURE: "NOK"}
-    verdicts = {one: names.get(judge_part(found, one).severity, "open") for one in moment.expected}
+    verdicts = {
+        one: names.get(KnownLoads.judge(found, one).severity, "open") for one in moment.expected
+    }
     return verdicts, next(iter(found))
 
 

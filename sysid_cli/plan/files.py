@@ -155,10 +155,10 @@ def validation(*, given: MotionSettings, out: Path = Path("validation.npz")) -> 
     Args:
         out: File to write (NPZ).
     """
-    from sysid_core.planning import MotionChecker, plan_validation_motion
+    from sysid_core.planning import ArmPlan, MotionChecker
 
     model, bounds, motion = given.load()
     with errors.progress("planning another motion: about 10 s"):
-        other = plan_validation_motion(model, bounds, motion)
+        other = ArmPlan.validation_motion(model, bounds, motion)
         MotionChecker(model, bounds).export(other, out)
     console.print(f"{other.duration:.1f} s in {out}", highlight=False, markup=False)

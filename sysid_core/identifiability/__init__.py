@@ -3,13 +3,12 @@
 
 from sysid_core.identifiability.base_parameters import BaseParameters, NumericalRank, random_states
 from sysid_core.identifiability.constrained import ConstrainedRanks
-from sysid_core.identifiability.excitation import Excitation, condition_number
+from sysid_core.identifiability.excitation import Excitation
 
 __all__ = [
     "BaseParameters",
     "ConstrainedRanks",
     "Excitation",
     "NumericalRank",
-    "condition_number",
     "random_states",
 ]

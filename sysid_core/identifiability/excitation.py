@@ -207,16 +207,16 @@ class Excitation:
             alone = np.linalg.norm(R, axis=0) / sizes / largest
         return cls(base.base_names, s / largest, shares, alone, sizes, R, tolerance)
 
-
-def condition_number(R: Array) -> float:
-    """Return the condition number of a column-scaled matrix (m, p); infinite if a column is
-    zero.
-    """
-    scale = np.linalg.norm(R, axis=0)
-    if np.any(scale == 0.0):
-        return float("inf")
-    s = np.linalg.svd(R / scale, compute_uv=False)
-    return float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")
+    @staticmethod
+    def scaled_condition(R: Array) -> float:
+        """Return the condition number of a column-scaled matrix (m, p); infinite if a column is
+        zero.
+        """
+        scale = np.linalg.norm(R, axis=0)
+        if np.any(scale == 0.0):
+            return float("inf")
+        s = np.linalg.svd(R / scale, compute_uv=False)
+        return float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")
 
 
 def _triangular(base: BaseParameters, Y: Array) -> Array:

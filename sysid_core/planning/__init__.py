@@ -7,7 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.planning.cell import Obstacle
-    from sysid_core.planning.design.plan import ArmPlan, plan_validation_motion
+    from sysid_core.planning.design.plan import ArmPlan
     from sysid_core.planning.design.servo_motion import plan_servo_motion
     from sysid_core.planning.foreign import read_motion
     from sysid_core.planning.geometry import HeldBox, RobotGeometry
@@ -40,6 +40,5 @@ __all__ = [
     "plan_static_postures",
     "plan_through",
     "plan_transfer",
-    "plan_validation_motion",
     "read_motion",
 ]

@@ -2,7 +2,7 @@
 """Simulated robots in MuJoCo (the estimators use pinocchio), with the imperfections of real robots."""
 
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
-from sysid_core.simulation.plant import MujocoPlant, PositionPlant, build_mujoco_spec
+from sysid_core.simulation.plant import MujocoPlant, PositionPlant
 from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "PositionPlant",
     "SensorNoise",
     "SimulatedRobot",
-    "build_mujoco_spec",
 ]

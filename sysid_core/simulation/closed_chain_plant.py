@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, Coupling, Loop, LoopEnd, LoopKind
-from sysid_core.simulation.plant import build_mujoco_spec, largest_within
+from sysid_core.simulation.plant import MujocoPlant, largest_within
 from sysid_core.simulation.stepping import MujocoStepper, PlantSample
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def build_closed_chain_spec(
     pi = chain.model.pi.copy()
     pi[~np.any(pi != 0.0, axis=1)] = _MASSLESS
     drives = np.array([chain.drive(name).values for name in chain.model.joint_names])
-    spec = build_mujoco_spec(
+    spec = MujocoPlant.spec_of(
         chain.model.with_pi(pi),
         friction=drives[:, 0],
         damping=drives[:, 1],

@@ -51,67 +51,6 @@ def _set_inertia(body: mujoco.MjsBody, pi: Array) -> None:
     body.explicitinertial = True
 
 
-def build_mujoco_spec(
-    model: RobotModel,
-    *,
-    sensor_frame: str | None = None,
-    payload: ArrayLike | None = None,
-    friction: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-    armature: ArrayLike | None = None,
-    timestep: float = 1e-3,
-) -> mujoco.MjSpec:
-    """Return the MuJoCo model with the tree, inertias and frames of a `RobotModel`, without
-    contacts.
-
-    Args:
-        model: Robot with revolute, continuous and prismatic joints.
-        sensor_frame: Frame of a force-torque sensor, whose load side becomes a body; None: no
-            sensor.
-        payload: Inertial parameters of the load on the sensor, in the sensor frame, shape (10,).
-        friction: Coulomb friction per joint, shape (n,) [N m].
-        damping: Viscous friction per joint, shape (n,) [N m s/rad].
-        armature: Drive inertia per joint, shape (n,) [kg m^2].
-        timestep: Time step [s].
-
-    Raises:
-        ModelError: MuJoCo does not support a joint type or a body.
-    """
-    n = model.nv
-    zeros = np.zeros(n)
-    per_joint = [
-        zeros if x is None else np.asarray(x, float) for x in (friction, damping, armature)
-    ]
-    spec = mujoco.MjSpec()
-    spec.modelname = model.name
-    spec.option.timestep = timestep
-    spec.option.gravity = model.gravity
-    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
-    spec.compiler.degree = False
-    bodies = [spec.worldbody]
-    pm = model.pin_model
-    for j in range(1, pm.njoints):
-        joint, name = pm.joints[j], pm.names[j]
-        body = bodies[pm.parents[j]].add_body(name=f"body_{name}")
-        _pose(body, pm.jointPlacements[j])
-        _set_inertia(body, model.pi[j - 1])
-        joint_spec = _add_joint(body, joint, name, pin.neutral(pm))
-        i = joint.idx_v
-        joint_spec.frictionloss = per_joint[0][i]
-        joint_spec.damping = [per_joint[1][i], 0.0, 0.0]  # linear, quadratic, cubic
-        joint_spec.armature = per_joint[2][i]
-        # Stiff friction: the default lets a joint at rest creep.
-        joint_spec.solref_friction = [2 * timestep, 1.0]
-        bodies.append(body)
-        actuator = spec.add_actuator(name=name, target=name)
-        actuator.trntype = mujoco.mjtTrn.mjTRN_JOINT
-    if sensor_frame is not None:
-        frame = pm.frames[model.frame_id(sensor_frame)]
-        _add_sensor(spec, bodies[frame.parentJoint], frame.placement, payload)
-    return spec
-
-
 def _add_joint(body: mujoco.MjsBody, joint: pin.JointModel, name: str, q: Array) -> mujoco.MjsJoint:
     """The joint that moves a body: revolute or prismatic about its own axis."""
     kind = joint.shortname()
@@ -172,7 +111,7 @@ class MujocoPlant(MujocoStepper):
         armature: ArrayLike | None = None,
         timestep: float = 1e-3,
     ) -> None:
-        spec = build_mujoco_spec(
+        spec = MujocoPlant.spec_of(
             model,
             sensor_frame=sensor_frame,
             payload=payload,
@@ -241,6 +180,67 @@ class MujocoPlant(MujocoStepper):
         M_a = np.zeros(self.mj_model.nv)
         mujoco.mj_mulM(self.mj_model, data, M_a, a)
         return data.qfrc_bias - data.qfrc_passive, M_a
+
+    @staticmethod
+    def spec_of(
+        model: RobotModel,
+        *,
+        sensor_frame: str | None = None,
+        payload: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+        armature: ArrayLike | None = None,
+        timestep: float = 1e-3,
+    ) -> mujoco.MjSpec:
+        """Return the MuJoCo model with the tree, inertias and frames of a `RobotModel`, without
+        contacts.
+
+        Args:
+            model: Robot with revolute, continuous and prismatic joints.
+            sensor_frame: Frame of a force-torque sensor, whose load side becomes a body; None: no
+                sensor.
+            payload: Inertial parameters of the load on the sensor, in the sensor frame, shape (10,).
+            friction: Coulomb friction per joint, shape (n,) [N m].
+            damping: Viscous friction per joint, shape (n,) [N m s/rad].
+            armature: Drive inertia per joint, shape (n,) [kg m^2].
+            timestep: Time step [s].
+
+        Raises:
+            ModelError: MuJoCo does not support a joint type or a body.
+        """
+        n = model.nv
+        zeros = np.zeros(n)
+        per_joint = [
+            zeros if x is None else np.asarray(x, float) for x in (friction, damping, armature)
+        ]
+        spec = mujoco.MjSpec()
+        spec.modelname = model.name
+        spec.option.timestep = timestep
+        spec.option.gravity = model.gravity
+        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+        spec.compiler.degree = False
+        bodies = [spec.worldbody]
+        pm = model.pin_model
+        for j in range(1, pm.njoints):
+            joint, name = pm.joints[j], pm.names[j]
+            body = bodies[pm.parents[j]].add_body(name=f"body_{name}")
+            _pose(body, pm.jointPlacements[j])
+            _set_inertia(body, model.pi[j - 1])
+            joint_spec = _add_joint(body, joint, name, pin.neutral(pm))
+            i = joint.idx_v
+            joint_spec.frictionloss = per_joint[0][i]
+            joint_spec.damping = [per_joint[1][i], 0.0, 0.0]  # linear, quadratic, cubic
+            joint_spec.armature = per_joint[2][i]
+            # Stiff friction: the default lets a joint at rest creep.
+            joint_spec.solref_friction = [2 * timestep, 1.0]
+            bodies.append(body)
+            actuator = spec.add_actuator(name=name, target=name)
+            actuator.trntype = mujoco.mjtTrn.mjTRN_JOINT
+        if sensor_frame is not None:
+            frame = pm.frames[model.frame_id(sensor_frame)]
+            _add_sensor(spec, bodies[frame.parentJoint], frame.placement, payload)
+        return spec
 
 
 class PositionPlant(MujocoStepper):

@@ -13,7 +13,7 @@ import numpy as np
 from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Estimator, Identification
-from sysid_core.estimation.arm_fit import ArmFit, FitSettings, processing_of
+from sysid_core.estimation.arm_fit import ArmFit, FitSettings
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import SequentialIdentification, SequentialLeastSquares
 from sysid_core.export import ArmResult, Carried, Description, ExportedError, ExportedTarget, Target
@@ -314,7 +314,7 @@ def _fitted(
     try:
         if settings.method == "sequential":
             estimator = SequentialLeastSquares.of_arm(data.model, data.runs, data.unexcited)
-            processing = processing_of(settings)
+            processing = ArmFit.processing_of(settings)
             progress(Step.FITTING)
             return SequentialIdentification.of(
                 data.model, data.runs, data.friction, estimator, processing, trajectory=data.plan

@@ -12,12 +12,7 @@ import numpy as np
 from sysid_core.diagnosis import RecordedMotion
 from sysid_core.errors import ExcitationError
 from sysid_core.estimation import Estimate
-from sysid_core.planning import (
-    ArmPlan,
-    Trajectory,
-    joints_beside_arm,
-    plan_validation_motion,
-)
+from sysid_core.planning import ArmPlan, Trajectory, joints_beside_arm
 from sysid_core.planning.design import Unknowns
 from sysid_core.report import Figure
 from sysid_core.robot import FrictionTerm, RobotModel
@@ -82,7 +77,7 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
 
 def _other_motion(settings: ArmPlanSettings, planning: Planning, found: ArmPlan) -> Trajectory:
     planning.progress(0.95, "planning the motion for validation")
-    return plan_validation_motion(
+    return ArmPlan.validation_motion(
         planning.model,
         planning.limits,
         found.trajectory,

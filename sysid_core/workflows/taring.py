@@ -18,7 +18,6 @@ from sysid_core.signals.wrench import (
     SensorCalibration,
     StaticPostures,
     WrenchSign,
-    tare_static,
     wrench_faults,
 )
 from sysid_core.workflows.settings import TareSettings
@@ -145,7 +144,7 @@ def _fit(
 ) -> tuple[SensorCalibration, FullCalibration | None]:
     """Bias and load; with `--calibrate` also gains, mounting and drift."""
     mass, source = settings.expected_mass or None, str(settings.recording)
-    found = tare_static(
+    found = StaticPostures.tare(
         postures.wrench,
         postures.gravity_S,
         R_WS=postures.R_WS,

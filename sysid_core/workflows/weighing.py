@@ -22,8 +22,6 @@ from sysid_core.estimation.payload_live import (
     PayloadKnowledge,
     Weighing,
     held_data,
-    judge_part,
-    judge_weighing,
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import SensorModel
@@ -200,7 +198,7 @@ def weigh(
     others = _others(settings.method, weighing, solid) if compared else {}
     estimate = others.get(settings.method, weighing.estimate)
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
-    verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
+    verdict = Weighing.judge(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict((*weighing.reasons, *_other_order(recording, settings, weighing)))
     if run.units_assumed:
         verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
@@ -345,7 +343,7 @@ class FoundPart:
             still=still,
         )
         found = known.probabilities(data, sensor)
-        return cls(found, Verdict((judge_part(found, expected),)), (*run.notes, *remarks))
+        return cls(found, Verdict((KnownLoads.judge(found, expected),)), (*run.notes, *remarks))
 
 
 def _axes(table: TableSettings) -> WrenchAxes:

@@ -28,7 +28,6 @@ from sysid_core.estimation.payload_live import (
     OnlinePayload,
     PayloadSession,
     PayloadState,
-    judge_part,
 )
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.reasons import Reason, Severity
@@ -220,7 +219,7 @@ class PayloadComponent:
             )
         data, sensor = self.session.held_data(self.config.part_s)
         found = self._parts.probabilities(data, sensor)
-        return judge_part(found, self.config.expected_part), found
+        return KnownLoads.judge(found, self.config.expected_part), found
 
     def _on_which(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:

@@ -25,12 +25,7 @@ from sysid_core.estimation.fit import LeastSquares
 from sysid_core.export import ArmResult, Target
 from sysid_core.robot import Array, FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
-from sysid_core.signals.wrench import (
-    FullCalibration,
-    SensorCalibration,
-    static_regressor,
-    tare_static,
-)
+from sysid_core.signals.wrench import FullCalibration, SensorCalibration, StaticPostures
 from sysid_core.validation import Prediction
 from sysid_core.workflows import ArmData, IdentifiedArm
 from sysid_studies.bench.peers.peer import PEERS, Peer, PeerFit
@@ -151,7 +146,10 @@ def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
             full = FullCalibration.of(wrench[fit], gravity[fit], R_WS[fit], when[fit])
             found, moved = full.calibration, full.bias_at(when[held]) - full.calibration.bias
         else:
-            found, moved = tare_static(wrench[fit], gravity[fit], R_WS=R_WS[fit]), np.zeros(6)
+            found, moved = (
+                StaticPostures.tare(wrench[fit], gravity[fit], R_WS=R_WS[fit]),
+                np.zeros(6),
+            )
         left = _left(found, wrench[held] - moved, gravity[held])
         size = wrench[held, :3] - np.mean(wrench[held, :3], axis=0)
         values = {
@@ -176,7 +174,7 @@ def _table(path: Path) -> Array:
 
 def _left(found: SensorCalibration, wrench: Array, gravity: Array) -> Array:
     """Readings minus bias and tool, with corrected gains, shape (K, 6)."""
-    load = static_regressor(gravity) @ found.tare_load
+    load = SensorCalibration.static_regressor(gravity) @ found.tare_load
     return np.asarray((wrench - found.bias) @ found.matrix.T - load)
 
 

@@ -20,7 +20,7 @@ from sysid_core.estimation.fit import Regression, friction_scale
 from sysid_core.robot import Array, DriveTrain, FrictionModel
 from sysid_core.robot.loops import ClosedChain, ConstrainedMotion, JointDrive
 from sysid_core.signals import Recording
-from sysid_core.signals.filters import ZeroPhaseFilter, central_difference
+from sysid_core.signals.filters import ZeroPhaseFilter
 
 VELOCITY_HZ, ACCELERATION_HZ, TORQUE_HZ = 18.0, 15.0, 33.0  # section IV-B
 DECIMATION = 10  # section IV-B
@@ -43,7 +43,7 @@ def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Reg
         joints = recording.joints.ordered(chain.actuated)
         assert joints.v is not None and joints.effort is not None  # simulated with both
         rate = 1e9 / float(np.median(np.diff(joints.stamps_ns)))
-        raw = chain.motion(joints.q, joints.v, central_difference(joints.v, rate))
+        raw = chain.motion(joints.q, joints.v, ZeroPhaseFilter.central_difference(joints.v, rate))
         v = ZeroPhaseFilter(VELOCITY_HZ).apply(raw.v, rate)
         a = ZeroPhaseFilter(ACCELERATION_HZ).apply(raw.a, rate)
         motion = ConstrainedMotion(raw.q, v, a, raw.G).rows(slice(None, None, DECIMATION))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.planning.closed_chain import motion_box
+from sysid_core.planning.closed_chain import AssemblyMap
 from sysid_core.report import Report
 from sysid_core.robot.loops import ClosedChain, JointDrive
 from sysid_studies.constrained.report import constrained_report
@@ -206,7 +206,7 @@ def constrained_study(
             progress(share, what)
 
     rng = np.random.default_rng(2024)
-    chain = replace(chain, box=motion_box(chain, rng))
+    chain = replace(chain, box=AssemblyMap.motion_box(chain, rng))
     plan_share = 0.1
     training = replace(config.excitation, duration=config.duration).plan(
         chain,

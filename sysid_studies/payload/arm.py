@@ -27,7 +27,7 @@ from sysid_core.estimation.payload_map import (
 from sysid_core.planning.payload import WristSwing
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import JointStream
-from sysid_core.signals.filters import filter_joints
+from sysid_core.signals.filters import JointFilter
 from sysid_core.simulation import MujocoPlant
 from sysid_studies.payload.objects import StudyObject, modular_objects
 from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS, disturbed
@@ -71,7 +71,7 @@ def record_arm(thing: StudyObject, rng: np.random.Generator) -> ArmRun:
     stamps = time[rows]
     measured = disturbed(wrench[rows - late], NOISE_LEVELS["moderate"], faults, rng)
 
-    filtered, _ = filter_joints(
+    filtered, _ = JointFilter.filter_stream(
         JointStream(model.joint_names, np.round(stamps * 1e9).astype(np.int64), q)
     )
     use = slice(round(_LEAD * 100), None)

@@ -24,7 +24,7 @@ from sysid_core.estimation.payload_map import (
 from sysid_core.planning.payload import WristSwing
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 from sysid_core.signals import JointStream
-from sysid_core.signals.filters import filter_joints
+from sysid_core.signals.filters import JointFilter
 from sysid_studies.payload.objects import StudyObject
 
 RATE_HZ, FRAME = 100.0, "tool0"
@@ -184,7 +184,7 @@ def seen_by_encoders(motion: Swing, wrench: Array, rng: np.random.Generator) -> 
     """Return the samples with the motion from noisy encoder readings, filtered and smoothed."""
     q = motion.q + ENCODER_SD * rng.normal(size=motion.q.shape)
     stamps = np.round(motion.time * 1e9).astype(np.int64)
-    filtered, _ = filter_joints(JointStream(motion.model.joint_names, stamps, q))
+    filtered, _ = JointFilter.filter_stream(JointStream(motion.model.joint_names, stamps, q))
     assert filtered.v is not None and filtered.a is not None
     causal = motion.model.frame_motion(motion.frame, filtered.q, filtered.v, filtered.a)
     splines = JointSplines.fit(motion.time, q)

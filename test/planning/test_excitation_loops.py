@@ -11,11 +11,7 @@ import pytest
 
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.identifiability import BaseParameters, Excitation
-from sysid_core.planning.closed_chain import (
-    AssemblyMap,
-    LoopExcitation,
-    motion_box,
-)
+from sysid_core.planning.closed_chain import AssemblyMap, LoopExcitation
 from sysid_core.planning.closed_chain.plan import shown_by_motions, structural_rows
 from sysid_core.robot.loops import ClosedChain, ConstrainedMotion, load_closed_chain
 from sysid_studies.constrained.sines import sine_trajectory
@@ -44,7 +40,7 @@ def test_toes_share_a_foot(leg):
 
 
 def test_the_legs_box_assembles_everywhere_and_uniquely(leg, rng):
-    found = AssemblyMap.of(leg, rng, 300, box=motion_box(leg, rng))
+    found = AssemblyMap.of(leg, rng, 300, box=AssemblyMap.motion_box(leg, rng))
     assert found.assembled.all() and found.within_limits.all() and found.unique
     assert found.residual <= 1e-12
 
@@ -54,11 +50,11 @@ def test_a_range_needs_drives_that_determine_the_mechanism(leg, rng):
     first = dataclasses.replace(first, b=first.a)  # holds nothing
     loose = dataclasses.replace(leg, loops=(first, *others))  # its box is given, as the leg's
     with pytest.raises(ModelError, match="do not determine the passive joints"):
-        motion_box(loose, rng)
+        AssemblyMap.motion_box(loose, rng)
 
 
 def test_a_box_is_found_where_none_is_given(leg, rng):
-    box = motion_box(dataclasses.replace(leg, box=None), rng)
+    box = AssemblyMap.motion_box(dataclasses.replace(leg, box=None), rng)
     assert {"toe_a-toe_b", "toe_a+toe_b"} < set(box.names)
     assert np.all(box.half > 0.1)
     found = AssemblyMap.of(leg, rng, 200, box=box)

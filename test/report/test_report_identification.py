@@ -97,4 +97,4 @@ def test_a_weighing_that_failed_says_so_before_its_numbers(tmp_path) -> None:
         add_headline(report, estimate, verdict, "payload")
         pages.append(report.save(tmp_path / f"{name}.html").read_text(encoding="utf-8"))
     assert "Not usable (ambiguous load): 1.0" in pages[0] and "tare before you grasp" in pages[0]
-    assert "Not usable" not in pages[1] and "1.000 ± 0.001 kg" in pages[1]
+    assert "Not usable" not in pages[1] and "1.0000 \\u00b1 0.0010 kg" in pages[1]

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import JointStream, SampleOutcome
-from sysid_core.signals.filters import JointFilter, filter_joints
+from sysid_core.signals.filters import JointFilter
 from sysid_core.signals.filters.kalman import NoiseEstimator, NoiseLevels
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.wrench import WrenchFilter
@@ -93,7 +93,7 @@ def test_bank_gives_the_states_and_covariances_of_filterpy(
 
 def test_standard_deviations_cover_the_truth(drawn: tuple[JointStream, np.ndarray]) -> None:
     stream, x = drawn
-    filtered, _ = filter_joints(stream, noise=NOISE)
+    filtered, _ = JointFilter.filter_stream(stream, noise=NOISE)
     for k, key in enumerate("qva"):
         error, sd = getattr(filtered, key) - x[:, :, k], getattr(filtered, f"{key}_sd")
         assert 0.92 < within(error, sd) < 0.98  # 0.954 nominal, correlated in time
@@ -101,7 +101,7 @@ def test_standard_deviations_cover_the_truth(drawn: tuple[JointStream, np.ndarra
 
 def test_estimated_noise_covers_the_truth_too(drawn: tuple[JointStream, np.ndarray]) -> None:
     stream, x = drawn
-    filtered, _ = filter_joints(stream)
+    filtered, _ = JointFilter.filter_stream(stream)
     assert within((filtered.a - x[:, :, 2])[300:], filtered.a_sd[300:]) > 0.88
     assert within((filtered.v - x[:, :, 1])[300:], filtered.v_sd[300:]) > 0.88
 
@@ -145,7 +145,7 @@ def test_a_recording_gives_exactly_the_live_numbers(drawn: tuple[JointStream, np
         live.update(int(stamp), q, v)
         for stamp, q, v in zip(stream.stamps_ns, stream.q, stream.v, strict=True)
     ]
-    again, counts = filter_joints(stream)
+    again, counts = JointFilter.filter_stream(stream)
     for key in ("q", "v", "a", "q_sd", "v_sd", "a_sd"):
         assert_array_equal(getattr(again, key), [getattr(sample, key) for sample in samples])
     assert counts == live.counts and counts.accepted == len(stream)
@@ -162,7 +162,7 @@ def test_after_a_reset_or_long_gap_a_recording_gives_what_it_gives_alone(
         before = begin + (k - 700) * 4_000_000
         joints.update(before, np.sin([k, 2.0 * k, 3.0 * k]), np.zeros(3))
         wrenches.update(before, np.sin(k) * np.ones(6))
-    alone, _ = filter_joints(stream)
+    alone, _ = JointFilter.filter_stream(stream)
     fresh = WrenchFilter()
     assert stream.v is not None
     for k, stamp in enumerate(stream.stamps_ns.tolist()):
@@ -210,7 +210,7 @@ def test_a_spike_is_refused_and_counted_and_the_motion_goes_on(
     z = np.sin(t)[:, None] + 1e-5 * rng.normal(size=(len(t), 1))
     spikes = (t > 3.0).argmax() + np.array([0, 40, 41])
     z[spikes] += 0.2
-    filtered, counts = filter_joints(JointStream(("a",), (t * 1e9).astype(np.int64), z))
+    filtered, counts = JointFilter.filter_stream(JointStream(("a",), (t * 1e9).astype(np.int64), z))
     assert counts.outliers == 3 and len(filtered) == len(t) - 3
     assert np.abs(filtered.a[(len(t) // 2) :]).max() < 2.0
 
@@ -232,8 +232,10 @@ def test_a_spike_of_one_joint_costs_the_others_nothing(rng: np.random.Generator)
     stamps, spiky = (t * 1e9).astype(np.int64), q.copy()
     spiky[[700, 701, 1500], 1] += 0.2
     for rates in (None, v):
-        whole, _ = filter_joints(JointStream(("a", "b", "c"), stamps, q, rates))
-        gated, counts = filter_joints(JointStream(("a", "b", "c"), stamps, spiky, rates))
+        whole, _ = JointFilter.filter_stream(JointStream(("a", "b", "c"), stamps, q, rates))
+        gated, counts = JointFilter.filter_stream(
+            JointStream(("a", "b", "c"), stamps, spiky, rates)
+        )
         assert counts.outliers == 3 and counts.jumps == 0 and len(gated) == len(t)
         assert_allclose(gated.a[:, [0, 2]], whole.a[:, [0, 2]], atol=1e-9)
         assert np.abs(gated.a[600:, 1] - whole.a[600:, 1]).max() < 1.0
@@ -248,8 +250,8 @@ def test_one_joint_that_is_somewhere_else_for_good_starts_again_alone(
     moved = q.copy()
     moved[1000:, 1] += 1.0
     stamps = (t * 1e9).astype(np.int64)
-    whole, _ = filter_joints(JointStream(("a", "b"), stamps, q))
-    jumped, counts = filter_joints(JointStream(("a", "b"), stamps, moved))
+    whole, _ = JointFilter.filter_stream(JointStream(("a", "b"), stamps, q))
+    jumped, counts = JointFilter.filter_stream(JointStream(("a", "b"), stamps, moved))
     assert counts.outliers == 3 and counts.jumps == 1 and len(jumped) == len(t)
     assert_allclose(jumped.a[:, 0], whole.a[:, 0], atol=1e-9)
     assert_allclose(jumped.q[1003:, 1], moved[1003:, 1], atol=1e-3)
@@ -258,7 +260,9 @@ def test_one_joint_that_is_somewhere_else_for_good_starts_again_alone(
 def test_a_wrapping_joint_turns_on(rng: np.random.Generator) -> None:
     t = np.arange(0.0, 10.0, 0.002)
     q = (2.0 * t + np.pi) % (2.0 * np.pi) - np.pi + 1e-5 * rng.normal(size=len(t))
-    filtered, counts = filter_joints(JointStream(("a",), (t * 1e9).astype(np.int64), q[:, None]))
+    filtered, counts = JointFilter.filter_stream(
+        JointStream(("a",), (t * 1e9).astype(np.int64), q[:, None])
+    )
     assert counts.outliers == 0
     assert_allclose(filtered.v[500:], 2.0, atol=0.02)
 
@@ -283,7 +287,7 @@ def test_the_start_of_a_motion_after_a_rest_is_followed_within_50_ms(
     )
     noisy = q + 1e-4 * rng.normal(size=len(t)), v + 1e-3 * rng.normal(size=len(t))
     stream = JointStream(("a",), (t * 1e9).astype(np.int64), noisy[0][:, None], noisy[1][:, None])
-    live, _ = filter_joints(stream)
+    live, _ = JointFilter.filter_stream(stream)
     later = moving > 0.05
     assert np.abs(live.v[later, 0] - v[later]).max() < 0.02
     assert within((live.a[:, 0] - a)[later], live.a_sd[later, 0]) > 0.9
@@ -311,7 +315,7 @@ def test_efforts_are_filtered_alike(rng: np.random.Generator) -> None:
         np.sin(3.0 * t)[:, None],
         effort=truth + 0.5 * rng.normal(size=(2000, 1)),
     )
-    filtered, _ = filter_joints(stream)
+    filtered, _ = JointFilter.filter_stream(stream)
     error = (filtered.effort - truth)[500:]
     assert np.sqrt(np.mean(error**2)) < 0.2
     assert within(error, filtered.effort_sd[500:]) > 0.8
@@ -325,7 +329,7 @@ def test_efforts_are_filtered_alike(rng: np.random.Generator) -> None:
         (lambda: JointFilter(1, max_gap_s=0.0), "positive time"),
         (lambda: NoiseLevels(np.array(0.0), np.array(1.0)), "positive"),
         (lambda: NoiseLevels(np.ones(2), np.ones(2)).for_signals(3), "fit 3 signals"),
-        (lambda: filter_joints(JointStream(("a",), [0], [[np.nan]])), "None of 1"),
+        (lambda: JointFilter.filter_stream(JointStream(("a",), [0], [[np.nan]])), "None of 1"),
         (lambda: NoiseEstimator(1).levels(), "at least 12 samples"),
     ],
 )

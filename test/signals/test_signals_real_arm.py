@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_core.signals import ColumnMap, JointStream, in_order, read_table
-from sysid_core.signals.filters import ZeroPhaseFilter, filter_joints
+from sysid_core.signals.filters import JointFilter, ZeroPhaseFilter
 from sysid_core.signals.timing import sample_noise
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ def test_velocity_from_positions_alone_is_what_the_controller_measures(arm: Join
 def test_live_velocity_differs_from_the_smoothed_one_as_its_standard_deviation_says(
     arm: JointStream,
 ) -> None:
-    live, counts = filter_joints(JointStream(arm.names, arm.stamps_ns, arm.q))
+    live, counts = JointFilter.filter_stream(JointStream(arm.names, arm.stamps_ns, arm.q))
     assert counts.accepted == len(arm)
     later = slice(200, None)
     spread = np.sqrt(2.0) * live.v_sd  # the smoother, which sees both sides, is as exact at least

@@ -17,7 +17,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import Trajectory
-from sysid_core.planning.closed_chain import LoopExcitation, motion_box
+from sysid_core.planning.closed_chain import AssemblyMap, LoopExcitation
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.robot.loops.file import closed_chain_from_mapping
@@ -51,7 +51,7 @@ def right_leg(folder) -> dict:
 def test_both_legs_assemble_from_the_whole_robots_description(digit, side, rng, tmp_path):
     leg = leg_of(digit, side, tmp_path)
     assert leg.n == 15 and all(name.startswith(side) for name in leg.model.joint_names)
-    box = motion_box(leg, rng)
+    box = AssemblyMap.motion_box(leg, rng)
     found = leg.try_assemble(box.positions(rng.uniform(-1, 1, (100, 6))))
     assert found.assembled.all()
 
@@ -67,7 +67,7 @@ def leg_of(digit, side: str, folder) -> ClosedChain:
 def test_the_right_leg_is_the_left_one_in_a_mirror(digit, rng, tmp_path):
     """Same torques, but for the sign, at mirrored states: the generated loops are the right ones."""
     left, right = (leg_of(digit, side, tmp_path) for side in ("left", "right"))
-    q_a = motion_box(left, rng).positions(rng.uniform(-1, 1, (20, 6)))
+    q_a = AssemblyMap.motion_box(left, rng).positions(rng.uniform(-1, 1, (20, 6)))
     v_a, a_a = rng.normal(size=(2, 20, 6))
     u = [
         leg.torques(leg.motion(*(sign * x for x in (q_a, v_a, a_a))))
@@ -85,7 +85,7 @@ def test_deviations_cover_the_truth_of_both_simulated_legs(digit, rng, tmp_path)
     planned = LoopExcitation(duration=5.0).plan(left, rng, 2)
     z, relative = [], []
     for leg in (left, right):
-        leg = dataclasses.replace(leg, box=motion_box(leg, rng))
+        leg = dataclasses.replace(leg, box=AssemblyMap.motion_box(leg, rng))
         motions = planned if leg.model is left.model else [in_a_mirror(t) for t in planned]
         gains = Gains.for_chain(leg, 60.0)
         truth = perturbed_truth(leg, rng)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.arm_fit.fit import ArmFit, processing_of
+    from sysid_core.estimation.arm_fit.fit import ArmFit
     from sysid_core.estimation.arm_fit.settings import FitSettings
 
 __getattr__ = names_of(__name__, __file__)

@@ -107,30 +107,6 @@ def estimator_of(settings: FitSettings, prior_weight: float) -> Estimator:
     return LeastSquares(_WEIGHTING[settings.method], fixed=settings.fix)
 
 
-def processing_of(settings: FitSettings) -> Processing:
-    """Return the preprocessing (rates and filters) of the settings.
-
-    Raises:
-        EstimationError: The differentiation method is unknown, or the delay is not a number.
-    """
-    try:
-        delay = 0.0 if settings.delay == "auto" else float(settings.delay)
-    except ValueError as err:
-        raise EstimationError(
-            f"Delay '{settings.delay}' is neither a number [s] nor 'auto'.",
-            remedy="Write --delay 0.013 (seconds) or --delay auto.",
-        ) from err
-    return Processing(
-        rate_hz=settings.rate_hz,
-        motion_cutoff_hz=settings.motion_cutoff_hz or Processing.motion_cutoff_hz,
-        differentiate=Differentiation.FILTER
-        if settings.differentiate == "auto"
-        else Differentiation.named(settings.differentiate, "--differentiate", EstimationError),
-        torque_cutoff_hz=settings.torque_cutoff_hz,
-        delay=delay,
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class ArmFit:
     """Identification with settings that were chosen by cross-validation within the recordings.
@@ -216,7 +192,7 @@ class ArmFit:
                 " the masses of the description if the motion does not determine them.",
                 remedy="Give the links rough <inertial> elements, or use --method ols.",
             )
-        processing, lags = processing_of(settings), None
+        processing, lags = ArmFit.processing_of(settings), None
         if load is None:
             # First of all: what smooths the motion, or lags behind reversals, would explain a delay.
             progress(Step.DELAY)
@@ -258,6 +234,30 @@ class ArmFit:
         progress(Step.SPREAD)
         spread = prediction_spread(few, result.parameters, weight or NO_PRIOR, fixed=settings.fix)
         return cls(result, lags, weight, benefits, load, together, spread, differentiations, errors)
+
+    @staticmethod
+    def processing_of(settings: FitSettings) -> Processing:
+        """Return the preprocessing (rates and filters) of the settings.
+
+        Raises:
+            EstimationError: The differentiation method is unknown, or the delay is not a number.
+        """
+        try:
+            delay = 0.0 if settings.delay == "auto" else float(settings.delay)
+        except ValueError as err:
+            raise EstimationError(
+                f"Delay '{settings.delay}' is neither a number [s] nor 'auto'.",
+                remedy="Write --delay 0.013 (seconds) or --delay auto.",
+            ) from err
+        return Processing(
+            rate_hz=settings.rate_hz,
+            motion_cutoff_hz=settings.motion_cutoff_hz or Processing.motion_cutoff_hz,
+            differentiate=Differentiation.FILTER
+            if settings.differentiate == "auto"
+            else Differentiation.named(settings.differentiate, "--differentiate", EstimationError),
+            torque_cutoff_hz=settings.torque_cutoff_hz,
+            delay=delay,
+        )
 
 
 def _equations(

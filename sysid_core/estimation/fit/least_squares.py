@@ -24,7 +24,7 @@ from sysid_core.estimation.fit.model_error import model_error
 from sysid_core.estimation.fit.regression import Compressed, Regression, compress
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import Weighting, Weights, settled_weights
-from sysid_core.identifiability import BaseParameters, Excitation, condition_number
+from sysid_core.identifiability import BaseParameters, Excitation
 from sysid_core.robot import Array, is_physically_consistent
 
 
@@ -101,7 +101,7 @@ class LeastSquares:
             verdicts=base_verdicts(base, uncertainty),
             combinations=combinations_of(base),
             residual_rms=regression.residual_rms(residual),
-            condition_number=condition_number(weights.R),
+            condition_number=Excitation.scaled_condition(weights.R),
             rank=shown.rank,
             structural_rank=base.rank,
             rank_tolerance=shown.tolerance,
@@ -308,7 +308,7 @@ class ConsistentLeastSquares:
             covariance=seen.covariance,
             verdicts=base_verdicts(base, seen),
             residual_rms=regression.residual_rms(residual),
-            condition_number=condition_number(weights.R[:, independent]),
+            condition_number=Excitation.scaled_condition(weights.R[:, independent]),
             rank=shown.rank,
             structural_rank=base.rank,
             rank_tolerance=shown.tolerance,

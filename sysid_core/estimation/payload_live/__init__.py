@@ -5,15 +5,11 @@ from sysid_core.estimation.payload_live.any_motion import held_data, weigh_motio
 from sysid_core.estimation.payload_live.knowledge import PayloadKnowledge, PayloadState
 from sysid_core.estimation.payload_live.marks import motion_window
 from sysid_core.estimation.payload_live.online import OnlinePayload
-from sysid_core.estimation.payload_live.parts import KnownLoads, judge_part
+from sysid_core.estimation.payload_live.parts import KnownLoads
 from sysid_core.estimation.payload_live.session import (
     PayloadSession,
 )
-from sysid_core.estimation.payload_live.weighing import (
-    Weighing,
-    judge_weighing,
-    repeatability,
-)
+from sysid_core.estimation.payload_live.weighing import Weighing
 
 __all__ = [
     "KnownLoads",
@@ -23,9 +19,6 @@ __all__ = [
     "PayloadState",
     "Weighing",
     "held_data",
-    "judge_part",
-    "judge_weighing",
     "motion_window",
-    "repeatability",
     "weigh_motion",
 ]

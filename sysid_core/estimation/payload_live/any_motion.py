@@ -35,7 +35,6 @@ from sysid_core.signals.wrench import (
     WrenchConvention,
     WrenchSign,
     saturated_postures,
-    tare_static,
     usable_readings,
 )
 
@@ -241,7 +240,7 @@ def _tared(
 ) -> SensorCalibration:
     """Calibration from marked postures."""
     postures = StaticPostures.find(recording, model, frame, spans=spans)
-    found = tare_static(
+    found = StaticPostures.tare(
         postures.wrench,
         postures.gravity_S,
         R_WS=postures.R_WS,

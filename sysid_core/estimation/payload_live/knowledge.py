@@ -20,7 +20,7 @@ from sysid_core.settings import Kind
 # Relative standard deviations below which a quantity counts as known.
 _MASS = 0.05  # an unchecked gain alone leaves 3.5 % (`SensorModel.gain`, shared by all axes)
 _COM = 0.02  # of the object's largest length
-_TILTED = 30.0  # [deg] about the second axis, as for a tare (`tare_static`)
+_TILTED = 30.0  # [deg] about the second axis, as for a tare (`StaticPostures.tare`)
 _INERTIA = 0.15  # of `m (a_j^2 + a_k^2) / 12`
 
 

@@ -220,6 +220,31 @@ class KnownLoads:
         shares = probabilities(np.log(weights) + evidence).tolist()
         return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
 
+    @staticmethod
+    def judge(found: Mapping[str, float], expected: str = "") -> Reason:
+        """Return a verdict on whether the expected load is held; without an expected load, on whether
+        any known load or none is held.
+
+        Args:
+            found: Probabilities by name, the most probable first (from `KnownLoads.probabilities`).
+            expected: Name of the expected load; empty: none.
+
+        Raises:
+            EstimationError: The expected load is not among the names.
+        """
+        if expected and expected not in found:
+            raise EstimationError(
+                f"There is no load '{expected}'.", remedy=f"Choose one of: {', '.join(found)}."
+            )
+        name, probability = next(iter(found.items()))
+        if probability < 1.0 - UNLIKELY and not (expected and found[expected] < UNLIKELY):
+            return Reason.not_judged("part-open", likeliest=name, probability=probability)
+        if name == (expected or name) and (expected or name != UNKNOWN):
+            return Reason.held("part-held", name=name, probability=probability)
+        return Reason.failure(
+            "part-other", name=name, probability=probability, expected=expected or "known"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class _Moment:
@@ -307,28 +332,3 @@ def _scatter(blocks: PayloadData) -> Array:
         if freedom > 0:
             found[rows] = max(float(np.sqrt(left @ left / freedom)), _FINEST)
     return found
-
-
-def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
-    """Return a verdict on whether the expected load is held; without an expected load, on whether
-    any known load or none is held.
-
-    Args:
-        found: Probabilities by name, the most probable first (from `KnownLoads.probabilities`).
-        expected: Name of the expected load; empty: none.
-
-    Raises:
-        EstimationError: The expected load is not among the names.
-    """
-    if expected and expected not in found:
-        raise EstimationError(
-            f"There is no load '{expected}'.", remedy=f"Choose one of: {', '.join(found)}."
-        )
-    name, probability = next(iter(found.items()))
-    if probability < 1.0 - UNLIKELY and not (expected and found[expected] < UNLIKELY):
-        return Reason.not_judged("part-open", likeliest=name, probability=probability)
-    if name == (expected or name) and (expected or name != UNKNOWN):
-        return Reason.held("part-held", name=name, probability=probability)
-    return Reason.failure(
-        "part-other", name=name, probability=probability, expected=expected or "known"
-    )

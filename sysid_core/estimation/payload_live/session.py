@@ -22,13 +22,13 @@ from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Recording, Stamps, WrenchStream
-from sysid_core.signals.filters import FilteredJointStream, filter_joints
+from sysid_core.signals.filters import FilteredJointStream, JointFilter
 from sysid_core.signals.wrench import (
     SensorCalibration,
+    StaticPostures,
     require_sensor_frame,
     single_spikes,
     slow_note,
-    tare_static,
 )
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
@@ -275,7 +275,7 @@ class PayloadSession:
         q = np.array([posture[1] for posture in self._postures])
         still = np.zeros_like(q)
         motion = self.model.frame_motion(self.sensor_frame, q, still, still)
-        calibration = tare_static(
+        calibration = StaticPostures.tare(
             np.array([posture[0] for posture in self._postures]),
             motion.gravity,
             R_WS=motion.R_WF,
@@ -439,7 +439,7 @@ class PayloadSession:
         wrench = require_wrench(recording)
         require_sensor_frame(wrench.frame, self.sensor_frame, f"The wrench of '{recording.source}'")
         joints = recording.joints.ordered(self.model.joint_names)
-        filtered, _ = filter_joints(joints)
+        filtered, _ = JointFilter.filter_stream(joints)
         states = [
             np.array(x)
             for x in (

@@ -58,41 +58,61 @@ class Weighing:
         force, torque = self.bias[:3].tolist(), self.bias[3:].tolist()
         return (*self.doubts, Reason.held("bias-estimated", force=force, torque=torque))
 
+    @staticmethod
+    def judge(
+        estimate: Estimate,
+        calibration: SensorCalibration | None,
+        changes: Sequence[LoadChange] = (),
+    ) -> Verdict:
+        """Return a verdict on whether a payload estimate may be sent to a controller.
 
-def judge_weighing(
-    estimate: Estimate,
-    calibration: SensorCalibration | None,
-    changes: Sequence[LoadChange] = (),
-) -> Verdict:
-    """Return a verdict on whether a payload estimate may be sent to a controller.
+        The verdict is a failure unless the mass is positive and known to 30 % and the parameters are
+        physically consistent; it contains the warnings of the estimate and of the tare.
 
-    The verdict is a failure unless the mass is positive and known to 30 % and the parameters are
-    physically consistent; it contains the warnings of the estimate and of the tare.
+        Args:
+            estimate: Estimate of a payload.
+            calibration: Calibration of the sensor; None: not tared.
+            changes: Changes of the load during the motion.
+        """
+        reasons = []
+        mass, sd = estimate.values[0], estimate.standard_deviations[0]
+        if not mass > 0 or sd > MASS_LIMIT * mass:
+            reasons.append(Reason.failure("mass-unknown", mass=mass, sd=sd))
+        if estimate.physically_consistent is False:
+            reasons.append(Reason.failure("no-body"))
+        reasons += estimate.warnings
+        reasons += (
+            [Reason.warning("sensor-remark", text=note) for note in calibration.notes]
+            if calibration
+            else []
+        )
+        reasons += [Reason.warning("load-changed", kind=c.kind.value, mass=c.mass) for c in changes]
+        if not reasons:
+            reasons.append(Reason.held("wrench-explained"))
+        dominated = sum(v is ParameterVerdict.PRIOR_DOMINATED for v in estimate.verdicts)
+        if dominated:
+            reasons.append(Reason.held("prior-dominates", count=dominated))
+        return Verdict((*reasons, Reason.not_judged("force-unit-unseen")))
 
-    Args:
-        estimate: Estimate of a payload.
-        calibration: Calibration of the sensor; None: not tared.
-        changes: Changes of the load during the motion.
-    """
-    reasons = []
-    mass, sd = estimate.values[0], estimate.standard_deviations[0]
-    if not mass > 0 or sd > MASS_LIMIT * mass:
-        reasons.append(Reason.failure("mass-unknown", mass=mass, sd=sd))
-    if estimate.physically_consistent is False:
-        reasons.append(Reason.failure("no-body"))
-    reasons += estimate.warnings
-    reasons += (
-        [Reason.warning("sensor-remark", text=note) for note in calibration.notes]
-        if calibration
-        else []
-    )
-    reasons += [Reason.warning("load-changed", kind=c.kind.value, mass=c.mass) for c in changes]
-    if not reasons:
-        reasons.append(Reason.held("wrench-explained"))
-    dominated = sum(v is ParameterVerdict.PRIOR_DOMINATED for v in estimate.verdicts)
-    if dominated:
-        reasons.append(Reason.held("prior-dominates", count=dominated))
-    return Verdict((*reasons, Reason.not_judged("force-unit-unseen")))
+    @staticmethod
+    def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
+        """Return the scatter of several weighings of the same payload.
+
+        Raises:
+            EstimationError: There are fewer than two estimates.
+        """
+        if len(estimates) < 2:
+            raise EstimationError(
+                f"{len(estimates)} result(s) are not sufficient to determine the repeatability.",
+                remedy="Record the same object at least twice, better ten times.",
+            )
+        payloads = [PayloadSummary.of(estimate) for estimate in estimates]
+        return Repeatability(
+            np.array([p.mass for p in payloads]),
+            np.array([p.com for p in payloads]),
+            np.array([p.mass_sd for p in payloads]),
+            np.array([p.com_sd for p in payloads]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,23 +168,3 @@ class Repeatability:
             ]
         )
         return float(np.sqrt(np.sum(z**2) / (4 * (len(z) - 1))))
-
-
-def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
-    """Return the scatter of several weighings of the same payload.
-
-    Raises:
-        EstimationError: There are fewer than two estimates.
-    """
-    if len(estimates) < 2:
-        raise EstimationError(
-            f"{len(estimates)} result(s) are not sufficient to determine the repeatability.",
-            remedy="Record the same object at least twice, better ten times.",
-        )
-    payloads = [PayloadSummary.of(estimate) for estimate in estimates]
-    return Repeatability(
-        np.array([p.mass for p in payloads]),
-        np.array([p.com for p in payloads]),
-        np.array([p.mass_sd for p in payloads]),
-        np.array([p.com_sd for p in payloads]),
-    )

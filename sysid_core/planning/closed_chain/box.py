@@ -100,21 +100,21 @@ class AssemblyMap:
             residual=float(found.residual[found.assembled].max(initial=0.0)),
         )
 
+    @staticmethod
+    def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
+        """Return the range of the actuated joints, given or found by a search; for motors that share a
+        loop, the coordinates are the sum and the difference of their positions.
 
-def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
-    """Return the range of the actuated joints, given or found by a search; for motors that share a
-    loop, the coordinates are the sum and the difference of their positions.
-
-    Raises:
-        ExcitationError: The home posture is outside the limits, or there is no range in which the
-            loops close everywhere.
-        ModelError: The home posture does not assemble, or the actuated joints do not determine the
-            passive ones there or in the centre of the range.
-    """
-    chain.require_determined(chain.assemble(chain.actuated_home))
-    box = _widest_box(chain, rng) if chain.box is None else chain.box
-    chain.require_determined(chain.assemble(box.center))
-    return box
+        Raises:
+            ExcitationError: The home posture is outside the limits, or there is no range in which the
+                loops close everywhere.
+            ModelError: The home posture does not assemble, or the actuated joints do not determine the
+                passive ones there or in the centre of the range.
+        """
+        chain.require_determined(chain.assemble(chain.actuated_home))
+        box = _widest_box(chain, rng) if chain.box is None else chain.box
+        chain.require_determined(chain.assemble(box.center))
+        return box
 
 
 def _widest_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:

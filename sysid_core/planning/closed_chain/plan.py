@@ -11,10 +11,10 @@ import numpy as np
 import scipy
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import BaseParameters, Excitation, condition_number
+from sysid_core.identifiability import BaseParameters, Excitation
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.planning.bases import FourierBasis
-from sysid_core.planning.closed_chain.box import motion_box
+from sysid_core.planning.closed_chain.box import AssemblyMap
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import sample_times
 from sysid_core.robot import Array
@@ -55,7 +55,7 @@ def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
     """
     rng = np.random.default_rng(7)
     chain = chain.with_model(with_exact_angles(chain.model)[0].with_pi(chain.model.pi))
-    box = motion_box(chain, rng)
+    box = AssemblyMap.motion_box(chain, rng)
     q_a = box.positions(rng.uniform(-1.0, 1.0, (_STATES, chain.n_actuated)))
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
     motion = chain.motion(q_a, v_a, a_a, ordered=False)
@@ -119,7 +119,7 @@ class LoopExcitation:
         Raises:
             ExcitationError: No candidate respects the torque limits.
         """
-        box = motion_box(chain, rng)
+        box = AssemblyMap.motion_box(chain, rng)
         measure = _measure(dataclasses.replace(chain, box=box), self)
         above = np.empty((0, 0))
         trajectories = []
@@ -203,7 +203,7 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
     any motion.
     """
     if not config.inertials:
-        return condition_number
+        return Excitation.scaled_condition
     structure = structural_rows(chain, chain.actuated)
     names = chain.parameter_names(chain.actuated)
     base = BaseParameters.sampled(structure, names)

@@ -201,6 +201,54 @@ class ArmPlan:
             unknowns,
         )
 
+    @staticmethod
+    def validation_motion(
+        model: RobotModel,
+        limits: MotionLimits,
+        training: Trajectory,
+        *,
+        period: float = 12.0,
+        n_harmonics: int = 6,
+        still: float = 1.0,
+        rate_hz: float = 100.0,
+    ) -> Trajectory:
+        """Plan a validation motion whose postures, velocities and frequencies differ from those of the
+        identification motion.
+
+        Args:
+            model: Robot model.
+            limits: Motion limits.
+            training: Motion of the identification; the seed of the validation motion follows from its
+                seed.
+            period: Period of the series [s].
+            n_harmonics: Number of harmonics of the series.
+            still: Duration of each still phase [s].
+            rate_hz: Sampling rate [Hz].
+
+        Raises:
+            ExcitationError: No safe motion differs sufficiently from the identification motion.
+        """
+        training.belongs_to(model)
+        for i in range(TRIES):
+            plan = ArmPlan.of(
+                model,
+                limits,
+                period=period,
+                n_harmonics=n_harmonics,
+                seed=(training.seed or 0) + SEED + i,
+                n_candidates=12,
+                n_starts=1,
+                n_iterations=40,
+                still=still,
+                rate_hz=rate_hz,
+            )
+            if nearness(model, plan.trajectory, training) > DIFFERENT:
+                return plan.trajectory
+        raise ExcitationError(
+            f"None of {TRIES} safe motions differs enough from the training motion.",
+            remedy="Widen the limits, or validate on another task.",
+        )
+
 
 def default_harmonics(period: float) -> int:
     """Return the number of harmonics up to the frequency `BANDWIDTH`, at least 5."""
@@ -257,51 +305,3 @@ def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:
     between = np.linalg.norm(a[:, None] - b[None], axis=2)
     own = np.linalg.norm(b[:, None] - b[None], axis=2)
     return float(between.min(axis=1).mean() / max(float(own.mean()), 1e-12))
-
-
-def plan_validation_motion(
-    model: RobotModel,
-    limits: MotionLimits,
-    training: Trajectory,
-    *,
-    period: float = 12.0,
-    n_harmonics: int = 6,
-    still: float = 1.0,
-    rate_hz: float = 100.0,
-) -> Trajectory:
-    """Plan a validation motion whose postures, velocities and frequencies differ from those of the
-    identification motion.
-
-    Args:
-        model: Robot model.
-        limits: Motion limits.
-        training: Motion of the identification; the seed of the validation motion follows from its
-            seed.
-        period: Period of the series [s].
-        n_harmonics: Number of harmonics of the series.
-        still: Duration of each still phase [s].
-        rate_hz: Sampling rate [Hz].
-
-    Raises:
-        ExcitationError: No safe motion differs sufficiently from the identification motion.
-    """
-    training.belongs_to(model)
-    for i in range(TRIES):
-        plan = ArmPlan.of(
-            model,
-            limits,
-            period=period,
-            n_harmonics=n_harmonics,
-            seed=(training.seed or 0) + SEED + i,
-            n_candidates=12,
-            n_starts=1,
-            n_iterations=40,
-            still=still,
-            rate_hz=rate_hz,
-        )
-        if nearness(model, plan.trajectory, training) > DIFFERENT:
-            return plan.trajectory
-    raise ExcitationError(
-        f"None of {TRIES} safe motions differs enough from the training motion.",
-        remedy="Widen the limits, or validate on another task.",
-    )

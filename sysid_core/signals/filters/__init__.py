@@ -10,9 +10,8 @@ if TYPE_CHECKING:
         FilteredJointStream,
         FilteredSample,
         JointFilter,
-        filter_joints,
     )
-    from sysid_core.signals.filters.zero_phase import ZeroPhaseFilter, central_difference
+    from sysid_core.signals.filters.zero_phase import ZeroPhaseFilter
 
 __getattr__ = names_of(__name__, __file__)
 
@@ -21,6 +20,4 @@ __all__ = [
     "FilteredSample",
     "JointFilter",
     "ZeroPhaseFilter",
-    "central_difference",
-    "filter_joints",
 ]

@@ -282,50 +282,52 @@ class JointFilter:
             effort_sd=sd[0, n:] if self._measured[1] else None,
         )
 
+    @staticmethod
+    def filter_stream(
+        stream: JointStream, *, noise: NoiseLevels | None = None
+    ) -> tuple[FilteredJointStream, FilterCounts]:
+        """Filter a recording sample by sample with `JointFilter`; the results equal those of the live
+        filter.
 
-def filter_joints(
-    stream: JointStream, *, noise: NoiseLevels | None = None
-) -> tuple[FilteredJointStream, FilterCounts]:
-    """Filter a recording sample by sample with `JointFilter`; the results equal those of the live
-    filter.
+        Args:
+            stream: Joint states; rejected samples are omitted from the result.
+            noise: Noise levels as in `JointFilter`; None: estimated.
 
-    Args:
-        stream: Joint states; rejected samples are omitted from the result.
-        noise: Noise levels as in `JointFilter`; None: estimated.
+        Returns:
+            Filtered stream, and counts of rejected samples and restarts.
 
-    Returns:
-        Filtered stream, and counts of rejected samples and restarts.
-
-    Raises:
-        SignalError: No sample was accepted.
-    """
-    joint_filter = JointFilter(len(stream.names), noise=noise)
-    columns: dict[str, Array] = {}
-    stamps = np.empty(len(stream), dtype=np.int64)
-    count = 0
-    for k, stamp_ns in enumerate(stream.stamps_ns.tolist()):
-        v = None if stream.v is None else stream.v[k]
-        effort = None if stream.effort is None else stream.effort[k]
-        sample = joint_filter.update(stamp_ns, stream.q[k], v, effort)
-        if sample.outcome.refused:
-            continue
+        Raises:
+            SignalError: No sample was accepted.
+        """
+        joint_filter = JointFilter(len(stream.names), noise=noise)
+        columns: dict[str, Array] = {}
+        stamps = np.empty(len(stream), dtype=np.int64)
+        count = 0
+        for k, stamp_ns in enumerate(stream.stamps_ns.tolist()):
+            v = None if stream.v is None else stream.v[k]
+            effort = None if stream.effort is None else stream.effort[k]
+            sample = joint_filter.update(stamp_ns, stream.q[k], v, effort)
+            if sample.outcome.refused:
+                continue
+            if not count:
+                keys = [
+                    key for key in FilteredJointStream.COLUMNS if getattr(sample, key) is not None
+                ]
+                columns = {key: np.empty((len(stream), len(stream.names))) for key in keys}
+            stamps[count] = stamp_ns
+            for key, values in columns.items():
+                values[count] = getattr(sample, key)
+            count += 1
+        counts = joint_filter.counts
         if not count:
-            keys = [key for key in FilteredJointStream.COLUMNS if getattr(sample, key) is not None]
-            columns = {key: np.empty((len(stream), len(stream.names))) for key in keys}
-        stamps[count] = stamp_ns
-        for key, values in columns.items():
-            values[count] = getattr(sample, key)
-        count += 1
-    counts = joint_filter.counts
-    if not count:
-        raise SignalError(
-            f"None of {len(stream)} joint samples can be filtered: {counts}.",
-            remedy="Check stamps and values of the recording.",
+            raise SignalError(
+                f"None of {len(stream)} joint samples can be filtered: {counts}.",
+                remedy="Check stamps and values of the recording.",
+            )
+        filtered = FilteredJointStream(
+            stream.names,
+            stamps[:count],
+            effort_kind=stream.effort_kind,
+            **{key: values[:count] for key, values in columns.items()},
         )
-    filtered = FilteredJointStream(
-        stream.names,
-        stamps[:count],
-        effort_kind=stream.effort_kind,
-        **{key: values[:count] for key, values in columns.items()},
-    )
-    return filtered, counts
+        return filtered, counts

@@ -87,23 +87,23 @@ class ZeroPhaseFilter:
         smooth = _interpolate(motion, at_rate.time)
         return dataclasses.replace(at_rate, q=smooth.q, v=smooth.v, a=smooth.a)
 
+    @staticmethod
+    def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
+        """Return the derivative by fourth-order central differences, `[1 -8 0 8 -1] / (12 dt)`; lower
+        order at the ends.
 
-def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
-    """Return the derivative by fourth-order central differences, `[1 -8 0 8 -1] / (12 dt)`; lower
-    order at the ends.
+        Args:
+            signal: Equally spaced samples, shape (K, ...), K >= 3.
+            rate_hz: Sampling rate [Hz].
 
-    Args:
-        signal: Equally spaced samples, shape (K, ...), K >= 3.
-        rate_hz: Sampling rate [Hz].
-
-    Returns:
-        Derivative [1/s times the unit of the signal], shape (K, ...).
-    """
-    x = np.asarray(signal, dtype=float)
-    out = np.gradient(x, 1.0 / rate_hz, axis=0, edge_order=2)
-    if len(x) >= 5:
-        out[2:-2] = (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:]) * (rate_hz / 12.0)
-    return out
+        Returns:
+            Derivative [1/s times the unit of the signal], shape (K, ...).
+        """
+        x = np.asarray(signal, dtype=float)
+        out = np.gradient(x, 1.0 / rate_hz, axis=0, edge_order=2)
+        if len(x) >= 5:
+            out[2:-2] = (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:]) * (rate_hz / 12.0)
+        return out
 
 
 def resample(stream: JointStream, rate_hz: float) -> JointStream:
@@ -132,8 +132,16 @@ def _filtered(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) ->
     """
     fine = _interpolate(stream, np.arange(0.0, stream.time[-1] + 1e-9, 1.0 / rate_hz))
     q = low_pass.apply(fine.q, rate_hz)
-    v = central_difference(q, rate_hz) if fine.v is None else low_pass.apply(fine.v, rate_hz)
-    a = central_difference(v, rate_hz) if fine.a is None else low_pass.apply(fine.a, rate_hz)
+    v = (
+        ZeroPhaseFilter.central_difference(q, rate_hz)
+        if fine.v is None
+        else low_pass.apply(fine.v, rate_hz)
+    )
+    a = (
+        ZeroPhaseFilter.central_difference(v, rate_hz)
+        if fine.a is None
+        else low_pass.apply(fine.a, rate_hz)
+    )
     return dataclasses.replace(fine, q=q, v=v, a=a)
 
 

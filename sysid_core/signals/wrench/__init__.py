@@ -27,9 +27,9 @@ if TYPE_CHECKING:
         single_spikes,
         usable_readings,
     )
-    from sysid_core.signals.wrench.sensor import WRENCH_AXES, SensorCalibration, static_regressor
+    from sysid_core.signals.wrench.sensor import WRENCH_AXES, SensorCalibration
     from sysid_core.signals.wrench.sensor_frame import SensorFrame
-    from sysid_core.signals.wrench.tare import StaticPostures, tare_static
+    from sysid_core.signals.wrench.tare import StaticPostures
 
 __getattr__ = names_of(__name__, __file__)
 
@@ -51,8 +51,6 @@ __all__ = [
     "saturated_postures",
     "single_spikes",
     "slow_note",
-    "static_regressor",
-    "tare_static",
     "usable_readings",
     "wrench_faults",
     "wrench_hum",

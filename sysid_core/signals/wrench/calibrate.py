@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench.sensor import SensorCalibration
-from sysid_core.signals.wrench.tare import tare_static
+from sysid_core.signals.wrench.tare import StaticPostures
 
 _WIDTH = 2.0  # of the logarithms of noise and walk, about what sensors usually have
 _RANGE = 16.0  # of the same, at most
@@ -224,11 +224,11 @@ class FullCalibration:
             source: Name of the data source.
 
         Raises:
-            SignalError: There are fewer than eight postures, or `tare_static` refuses the data.
+            SignalError: There are fewer than eight postures, or `StaticPostures.tare` refuses the data.
         """
         wrench, g, R_WS = (np.asarray(x, dtype=float) for x in (wrench, gravity_S, R_WS))
         _require_postures(wrench)
-        plain = tare_static(
+        plain = StaticPostures.tare(
             wrench, g, R_WS=R_WS, frame=frame, noise=noise, expected_mass=known_mass, source=source
         )
         s = _share(time)

@@ -109,7 +109,7 @@ class SensorCalibration:
                 raise SignalError(
                     f"'{key}' of a sensor calibration must be finite and of shape {shape}, not"
                     f" {value.shape}.",
-                    remedy="Repeat the tare with `tare_static` or `tare_single`.",
+                    remedy="Repeat the tare with at least three tilted postures.",
                 )
             object.__setattr__(self, key, value)
 
@@ -259,6 +259,23 @@ class SensorCalibration:
         tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ self.tool_pi
         return self.net(wrench, motion.R_WF, motion.p_WF) - tool
 
+    @staticmethod
+    def static_regressor(gravity_S: ArrayLike) -> Array:
+        r"""Return the regressor G of the wrench of a load at rest: `w = G(g_S) @ [m, m cx, m cy, m
+        cz]`.
+
+        Args:
+            gravity_S: Gravity in the sensor's axes, shape (..., 3) [m/s^2].
+
+        Returns:
+            Regressor G, shape (..., 6, 4).
+        """
+        gravity_S = np.asarray(gravity_S, dtype=float)
+        G = np.zeros((*gravity_S.shape[:-1], 6, 4))
+        G[..., :3, 0] = -gravity_S
+        G[..., 3:, 1:] = skew(gravity_S)
+        return G
+
 
 def _variances(rows: list[list[float]]) -> list[list[float]]:
     if len(rows) != 10 or any(len(row) != 10 for row in rows):
@@ -302,20 +319,3 @@ class _File(FileSchema):
     dress_pack: _DressPack | None = None
     source: str
     notes: tuple[str, ...]
-
-
-def static_regressor(gravity_S: ArrayLike) -> Array:
-    r"""Return the regressor G of the wrench of a load at rest: `w = G(g_S) @ [m, m cx, m cy, m
-    cz]`.
-
-    Args:
-        gravity_S: Gravity in the sensor's axes, shape (..., 3) [m/s^2].
-
-    Returns:
-        Regressor G, shape (..., 6, 4).
-    """
-    gravity_S = np.asarray(gravity_S, dtype=float)
-    G = np.zeros((*gravity_S.shape[:-1], 6, 4))
-    G[..., :3, 0] = -gravity_S
-    G[..., 3:, 1:] = skew(gravity_S)
-    return G

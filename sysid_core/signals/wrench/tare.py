@@ -22,7 +22,7 @@ from sysid_core.signals.wrench.convention import WrenchSign
 from sysid_core.signals.wrench.dress_pack import fit_dress_pack
 from sysid_core.signals.wrench.mounting import MountingKind, check_mounting, require_weight
 from sysid_core.signals.wrench.readings import single_spikes
-from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
+from sysid_core.signals.wrench.sensor import SensorCalibration
 
 # Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
 _MIN_TILT = 0.05
@@ -166,7 +166,7 @@ class StaticPostures:
             SignalError: The readings changed by more than the usual drift, or differ between
                 postures.
         """
-        weight = static_regressor(self.gravity_S) @ kept.tool_pi[:4]
+        weight = SensorCalibration.static_regressor(self.gravity_S) @ kept.tool_pi[:4]
         left = kept.net(self.wrench, self.R_WS, self.p_WS) - weight
         each = kept.bias + left @ np.linalg.inv(kept.matrix).T
         change = each.mean(axis=0) - kept.bias
@@ -191,6 +191,71 @@ class StaticPostures:
             notes=(*kept.notes, *self.notes),
         )
         return renewed, change
+
+    @staticmethod
+    def tare(
+        wrench: ArrayLike,
+        gravity_S: ArrayLike,
+        *,
+        R_WS: ArrayLike | None = None,
+        frame: str = "",
+        noise: ArrayLike | None = None,
+        expected_mass: float | None = None,
+        allow_bare: bool = False,
+        sign: WrenchSign = WrenchSign.AUTO,
+        source: str = "",
+    ) -> SensorCalibration:
+        r"""Estimate the bias, and mass and first moments of the load, from several static postures.
+
+        Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques share no unknowns, so that each
+        has its own noise level. At least three postures, tilted about two axes, are necessary.
+
+        Args:
+            wrench: Mean reading of each posture, shape (K, 6) [N, N m].
+            gravity_S: Gravity in the sensor's axes in each posture, shape (K, 3) [m/s^2].
+            R_WS: Orientation of the sensor, shape (K, 3, 3), with which a wrong direction of gravity
+                can be distinguished from a wrongly described sensor.
+            frame: Name of the sensor's frame.
+            noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
+                the calibration.
+            expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
+                controller or driver compensates a load.
+            allow_bare: True to accept readings without any weight.
+            sign: Sign of the readings, kept in the calibration's `matrix`; AUTO: found from the weight.
+            source: Name of the data source.
+
+        Raises:
+            SignalError: There are too few directions of gravity, the wrench is probably compensated
+                already, the sensor is upside down or rotated, or gravity differs from that of the
+                model.
+        """
+        wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
+        _require_postures(wrench, gravity_S)
+        misalignment = float("nan")
+        if not allow_bare:
+            require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
+            kind = check_mounting(wrench[:, :3], gravity_S, R_WS).kind
+            if sign is WrenchSign.AUTO and kind is MountingKind.SIGN_REVERSED:
+                sign = WrenchSign.LOAD_ON_SENSOR
+        reversed_sign = sign is WrenchSign.LOAD_ON_SENSOR
+        wrench = -wrench if reversed_sign else wrench
+        if not allow_bare:
+            mounting = check_mounting(wrench[:, :3], gravity_S, R_WS)
+            mounting.require()
+            misalignment = mounting.angle
+        values, covariance, rms = _load_and_bias(wrench, gravity_S)
+        found = SensorCalibration(
+            frame=frame,
+            bias=values[4:],
+            tare_load=values[:4],
+            covariance=covariance,
+            noise=np.zeros(6) if noise is None else np.asarray(noise, dtype=float),
+            residual_rms=rms,
+            misalignment=misalignment,
+            n_postures=len(wrench),
+            source=source,
+        )
+        return found.of_opposite_sign() if reversed_sign else found
 
 
 def _to_tare(
@@ -256,71 +321,6 @@ def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> Sta
     )
 
 
-def tare_static(
-    wrench: ArrayLike,
-    gravity_S: ArrayLike,
-    *,
-    R_WS: ArrayLike | None = None,
-    frame: str = "",
-    noise: ArrayLike | None = None,
-    expected_mass: float | None = None,
-    allow_bare: bool = False,
-    sign: WrenchSign = WrenchSign.AUTO,
-    source: str = "",
-) -> SensorCalibration:
-    r"""Estimate the bias, and mass and first moments of the load, from several static postures.
-
-    Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques share no unknowns, so that each
-    has its own noise level. At least three postures, tilted about two axes, are necessary.
-
-    Args:
-        wrench: Mean reading of each posture, shape (K, 6) [N, N m].
-        gravity_S: Gravity in the sensor's axes in each posture, shape (K, 3) [m/s^2].
-        R_WS: Orientation of the sensor, shape (K, 3, 3), with which a wrong direction of gravity
-            can be distinguished from a wrongly described sensor.
-        frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,) [N, N m]; it is stored in
-            the calibration.
-        expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
-            controller or driver compensates a load.
-        allow_bare: True to accept readings without any weight.
-        sign: Sign of the readings, kept in the calibration's `matrix`; AUTO: found from the weight.
-        source: Name of the data source.
-
-    Raises:
-        SignalError: There are too few directions of gravity, the wrench is probably compensated
-            already, the sensor is upside down or rotated, or gravity differs from that of the
-            model.
-    """
-    wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
-    _require_postures(wrench, gravity_S)
-    misalignment = float("nan")
-    if not allow_bare:
-        require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
-        kind = check_mounting(wrench[:, :3], gravity_S, R_WS).kind
-        if sign is WrenchSign.AUTO and kind is MountingKind.SIGN_REVERSED:
-            sign = WrenchSign.LOAD_ON_SENSOR
-    reversed_sign = sign is WrenchSign.LOAD_ON_SENSOR
-    wrench = -wrench if reversed_sign else wrench
-    if not allow_bare:
-        mounting = check_mounting(wrench[:, :3], gravity_S, R_WS)
-        mounting.require()
-        misalignment = mounting.angle
-    values, covariance, rms = _load_and_bias(wrench, gravity_S)
-    found = SensorCalibration(
-        frame=frame,
-        bias=values[4:],
-        tare_load=values[:4],
-        covariance=covariance,
-        noise=np.zeros(6) if noise is None else np.asarray(noise, dtype=float),
-        residual_rms=rms,
-        misalignment=misalignment,
-        n_postures=len(wrench),
-        source=source,
-    )
-    return found.of_opposite_sign() if reversed_sign else found
-
-
 def _require_postures(wrench: Array, gravity_S: Array) -> None:
     if wrench.ndim != 2 or wrench.shape[1] != 6 or gravity_S.shape != (len(wrench), 3):
         raise SignalError(
@@ -354,7 +354,7 @@ def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array
     Returns:
         Mass, first moments and bias, shape (10,); their covariance; residual per axis, (6,).
     """
-    K, G = len(wrench), static_regressor(gravity_S)
+    K, G = len(wrench), SensorCalibration.static_regressor(gravity_S)
     values, covariance, rms = np.zeros(10), np.zeros((10, 10)), np.zeros(6)
     for rows, columns in ((slice(0, 3), [0, 4, 5, 6]), (slice(3, 6), [1, 2, 3, 7, 8, 9])):
         loads = G[:, rows, :1] if len(columns) == 4 else G[:, rows, 1:]

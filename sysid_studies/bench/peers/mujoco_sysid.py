@@ -18,7 +18,7 @@ from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
-from sysid_core.simulation import build_mujoco_spec
+from sysid_core.simulation import MujocoPlant
 from sysid_studies.bench.peers.peer import PeerFit
 
 mujoco = lazy_import("mujoco")
@@ -80,9 +80,9 @@ class _Inverse:
         from mujoco.sysid._src.parameter import InertiaType
 
         self.joints = model.joint_names
-        nominal = build_mujoco_spec(model)  # its reading of a body changes the spec
+        nominal = MujocoPlant.spec_of(model)  # its reading of a body changes the spec
         compiled = nominal.compile()
-        self.spec = build_mujoco_spec(model)
+        self.spec = MujocoPlant.spec_of(model)
         self.params = ParameterDict()
         for joint in self.joints:
             self.params.add(

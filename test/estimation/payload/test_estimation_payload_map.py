@@ -31,8 +31,8 @@ from sysid_core.robot import (
     wrench_regressor,
 )
 from sysid_core.signals import JointStream
-from sysid_core.signals.filters import filter_joints
-from sysid_core.signals.wrench import FullCalibration, SensorCalibration, static_regressor
+from sysid_core.signals.filters import JointFilter
+from sysid_core.signals.wrench import FullCalibration, SensorCalibration
 
 
 def sines(time, n):
@@ -262,7 +262,7 @@ def test_covariance_of_filtered_motion_matches_its_errors(rng):
     stream = JointStream(
         model.joint_names, (time * 1e9).astype(np.int64), q + 1e-4 * rng.normal(size=q.shape)
     )
-    filtered, _ = filter_joints(stream)
+    filtered, _ = JointFilter.filter_stream(stream)
     truth = model.frame_motion(frame, q, v, a)
     seen = model.frame_motion(frame, filtered.q, filtered.v, filtered.a)
     covariance = filtered_motion_covariance(model, frame, filtered)
@@ -351,7 +351,12 @@ def test_a_calibration_with_a_known_mass_passes_its_accuracy_on(rng):
     for _ in range(6):
         R = Rotation.random(20, random_state=rng)
         g = R.inv().apply([0.0, 0.0, -9.81])
-        still = static_regressor(g) @ (1.5 * np.array([1.0, 0.01, -0.02, 0.05])) * gains + bias
+        still = (
+            SensorCalibration.static_regressor(g)
+            @ (1.5 * np.array([1.0, 0.01, -0.02, 0.05]))
+            * gains
+            + bias
+        )
         still = still + 0.2 * NOISE * rng.normal(size=still.shape)
         data = swinging(pi, rng, noise=True)
         for mass, sds in spread.items():

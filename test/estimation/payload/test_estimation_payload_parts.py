@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sysid_cli.app import app
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.payload import PayloadData
-from sysid_core.estimation.payload_live import KnownLoads, held_data, judge_part, repeatability
+from sysid_core.estimation.payload_live import KnownLoads, Weighing, held_data
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.reasons import Reason, Severity
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
@@ -91,7 +91,7 @@ def test_three_tenths_of_a_second_tell_known_loads_apart(load, still, robot, par
     assert next(iter(found)) == load
     assert sum(found.values()) == pytest.approx(1.0)
     wanted = Severity.HELD if load == "bracket" else Severity.FAILURE
-    assert judge_part(found, "bracket").severity is wanted
+    assert KnownLoads.judge(found, "bracket").severity is wanted
 
 
 @pytest.mark.parametrize(("load", "status"), [("bracket", 0), ("lid", 1)])
@@ -130,7 +130,7 @@ def test_a_part_that_slipped_is_that_part_moved(still, robot, parts):
     slipped = load_of([(1.2, -0.04, 0.09)])
     found = probable(parts, **moment(robot, slipped, still=still))
     assert next(iter(found)) in ("bracket, moved", "lid, moved")
-    assert judge_part(found, "bracket").severity is Severity.FAILURE
+    assert KnownLoads.judge(found, "bracket").severity is Severity.FAILURE
 
 
 def test_a_light_thing_that_nobody_knows_is_not_called_empty(robot, parts):
@@ -141,7 +141,7 @@ def test_a_light_thing_that_nobody_knows_is_not_called_empty(robot, parts):
 
 def test_a_moment_in_which_the_part_is_dropped_is_not_ok(robot, parts):
     seen = moment(robot, load_of(LOADS["bracket"]), np.zeros(10), still=True)
-    assert judge_part(probable(parts, **seen), "bracket").severity is not Severity.HELD
+    assert KnownLoads.judge(probable(parts, **seen), "bracket").severity is not Severity.HELD
 
 
 def test_what_the_tare_left_unexplained_keeps_a_decision_open(robot, parts):
@@ -150,8 +150,8 @@ def test_what_the_tare_left_unexplained_keeps_a_decision_open(robot, parts):
     """
     rough = replace(TARED, residual_rms=np.repeat([3.0, 0.1], 3), n_postures=20)
     seen = moment(robot, load_of(LOADS["unknown"]), still=True)
-    assert judge_part(probable(parts, **seen), "bolt").severity is Severity.FAILURE
-    found = judge_part(probable(parts, rough, **seen), "bolt")
+    assert KnownLoads.judge(probable(parts, **seen), "bolt").severity is Severity.FAILURE
+    found = KnownLoads.judge(probable(parts, rough, **seen), "bolt")
     assert found.severity is Severity.NOT_JUDGED
 
 
@@ -162,7 +162,7 @@ def test_prior_probabilities_decide_between_loads_that_look_alike(robot, tmp_pat
     seen = moment(robot, load_of(LOADS["bracket"]), still=True)
     found = probable(KnownLoads.load(tmp_path / "parts.yaml"), **seen)
     assert found["left"] == pytest.approx(99.0 * found["right"])
-    assert judge_part(found, "left").severity is Severity.HELD
+    assert KnownLoads.judge(found, "left").severity is Severity.HELD
 
 
 @pytest.mark.parametrize(
@@ -192,5 +192,5 @@ def test_few_repeated_weighings_need_a_wider_tolerance(robot):
         estimates = [replace(one, values=scale * one.values) for scale in scales[:count]]
         masses = one.values[0] * scales[:count]
         upper = masses.std(ddof=1) * np.sqrt((count - 1) / scipy.stats.chi2.ppf(0.05, count - 1))
-        found = repeatability(estimates).mass_tolerance(0.1)
+        found = Weighing.repeatability(estimates).mass_tolerance(0.1)
         assert found == pytest.approx(60.0 * upper)

@@ -10,7 +10,7 @@ import scipy
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.payload import PayloadSummary, rivals
-from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
+from sysid_core.estimation.payload_live import Weighing, weigh_motion
 from sysid_core.reasons import Severity, Verdict
 from sysid_core.robot import RobotModel
 from sysid_core.signals import WrenchColumns
@@ -94,7 +94,7 @@ def test_lara8_is_weighed_right_or_not_at_all_from_poor_readings(
     np.savez(tmp_path / "run.npz", **{name: values[rows] for name, values in run.items()})
     columns = WrenchColumns(pose=names("pose", 7), rotation=RotationFormat.WXYZ)
     found, weighing = weighed(tmp_path / "run.npz", columns)
-    verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
+    verdict = Weighing.judge(weighing.estimate, None) + Verdict(weighing.doubts)
     right = abs(found.mass - 34.1 / 9.81) < 3.0 * found.mass_sd
     assert right if np.isfinite(sharp) else right or not verdict.ok
     assert found.mass_sd < sharp * found.mass
@@ -225,7 +225,7 @@ def test_a_panda_whose_axes_nobody_names_is_weighed_right_or_not_at_all(
 ) -> None:
     for table in panda_runs(shared_data, tmp_path):
         found, weighing = weighed(table, PANDA)
-        verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
+        verdict = Weighing.judge(weighing.estimate, None) + Verdict(weighing.doubts)
         assert not verdict.ok or abs(found.mass - 1.13) < 3.0 * found.mass_sd
 
 
@@ -298,7 +298,7 @@ def test_known_masses_on_a_printed_sensor_are_weighed_from_its_raw_channels(
         found, weighing = weighed(tmp_path / "still.npz", columns)
         mass = 0.309 if place == 0 else 1.028  # [kg], holder alone and with its weights
         assert abs(found.mass - mass) < 3.0 * found.mass_sd
-        verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
+        verdict = Weighing.judge(weighing.estimate, None) + Verdict(weighing.doubts)
         known += verdict.ok
     assert known >= 3
 

@@ -33,7 +33,7 @@ from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import Recording, WrenchStream
-from sysid_core.signals.filters import FilteredJointStream, filter_joints
+from sysid_core.signals.filters import FilteredJointStream, JointFilter
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
 
@@ -281,7 +281,7 @@ class Collecting(OnlinePayload):
 
 @pytest.fixture(scope="module")
 def filtered(run: Recording) -> FilteredJointStream:
-    return filter_joints(run.joints)[0]
+    return JointFilter.filter_stream(run.joints)[0]
 
 
 def later(run: Recording, seconds: float, *, marked: bool, load: float = 1.0) -> Recording:
@@ -400,8 +400,8 @@ def test_a_recording_without_wrench_is_refused(model: RobotModel, run: Recording
 
 
 def test_filtering_twice_gives_the_same_bits(run: Recording) -> None:
-    one, _ = filter_joints(run.joints)
-    two, _ = filter_joints(run.joints)
+    one, _ = JointFilter.filter_stream(run.joints)
+    two, _ = JointFilter.filter_stream(run.joints)
     assert one.a is not None and two.a is not None
     np.testing.assert_array_equal(one.a, two.a)
 

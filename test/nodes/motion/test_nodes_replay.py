@@ -36,7 +36,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel, wrench_regressor
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
-from sysid_core.signals.filters import filter_joints
+from sysid_core.signals.filters import JointFilter
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient
 from sysid_nodes.conversions import estimate_from_message, ns_from_stamp
@@ -180,7 +180,7 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
                 begin_anew(client, name)
         got.clear()
         weighed.clear()
-        offline, _ = filter_joints(read_bag(bag).joints)
+        offline, _ = JointFilter.filter_stream(read_bag(bag).joints)
         session = PayloadSession(robot, FRAME, OnlinePayload(None))
         session.replay(read_bag(bag))
         expected = session.online.estimate()

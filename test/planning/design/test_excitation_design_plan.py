@@ -17,7 +17,6 @@ from sysid_core.planning import (
     Obstacle,
     Trajectory,
     check_motion,
-    plan_validation_motion,
 )
 from sysid_core.planning.bases import FourierBasis
 from sysid_core.planning.design.plan import nearness
@@ -128,7 +127,7 @@ def test_a_box_that_barely_binds_costs_little(wrist, limits):
 
 
 def test_the_motion_for_validation_is_another_one(wrist, limits, plan):
-    other = plan_validation_motion(wrist, limits, plan.trajectory, period=6.0, n_harmonics=4)
+    other = ArmPlan.validation_motion(wrist, limits, plan.trajectory, period=6.0, n_harmonics=4)
     assert check_motion(wrist, other, limits).is_safe
     assert nearness(wrist, other, plan.trajectory) > 0.5
     assert nearness(wrist, plan.trajectory, plan.trajectory) < 0.01

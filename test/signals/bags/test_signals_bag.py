@@ -35,7 +35,7 @@ from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer
 
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import BagWriter, OfferedQos, StoredBag, read_bag
-from sysid_core.signals.filters import filter_joints
+from sysid_core.signals.filters import JointFilter
 
 TF = "tf2_msgs/msg/TFMessage"
 
@@ -223,7 +223,7 @@ def test_a_recovered_bag_is_whole_and_holds_the_same(bag: Path, tmp_path: Path) 
 
 
 def test_what_runs_live_runs_from_a_bag_with_the_same_result(bag: Path) -> None:
-    first, _ = filter_joints(read_bag(bag).joints)
-    again, _ = filter_joints(read_bag(bag).joints)
+    first, _ = JointFilter.filter_stream(read_bag(bag).joints)
+    again, _ = JointFilter.filter_stream(read_bag(bag).joints)
     for key in ("q", "v", "a", "a_sd", "effort"):
         assert_array_equal(getattr(first, key), getattr(again, key))

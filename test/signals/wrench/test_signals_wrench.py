@@ -17,7 +17,7 @@ from sysid_core.robot import (
     pi_from_mass_com_inertia,
     wrench_regressor,
 )
-from sysid_core.signals.wrench import SensorCalibration, WrenchSign, static_regressor, tare_static
+from sysid_core.signals.wrench import SensorCalibration, StaticPostures, WrenchSign
 from sysid_core.signals.wrench.mounting import check_mounting
 
 GRAVITY = np.array([0.0, 0.0, -9.81])  # [m/s^2]
@@ -44,12 +44,14 @@ def in_sensor(R_WS: np.ndarray) -> np.ndarray:
 def test_static_regressor_is_the_resting_wrench_regressor(rng: np.random.Generator) -> None:
     g = rng.normal(size=(5, 3))
     zero = np.zeros((5, 3))
-    np.testing.assert_allclose(static_regressor(g), wrench_regressor(-g, zero, zero)[..., :4])
+    np.testing.assert_allclose(
+        SensorCalibration.static_regressor(g), wrench_regressor(-g, zero, zero)[..., :4]
+    )
 
 
 def test_tare_recovers_bias_and_load_while_the_object_is_held() -> None:
     R_WS = six_tilts()
-    found = tare_static(still(R_WS, OBJECT), in_sensor(R_WS), frame="ft", R_WS=R_WS)
+    found = StaticPostures.tare(still(R_WS, OBJECT), in_sensor(R_WS), frame="ft", R_WS=R_WS)
     np.testing.assert_allclose(found.bias, BIAS, atol=1e-10)
     np.testing.assert_allclose(found.tare_load, OBJECT[:4], atol=1e-11)
     assert found.misalignment < 1e-6
@@ -62,7 +64,7 @@ def test_tare_errors_lie_within_their_covariance(rng: np.random.Generator) -> No
     scores = []
     for _ in range(300):
         wrench = still(R_WS, OBJECT) + rng.normal(size=(6, 6)) * sd
-        found = tare_static(wrench, in_sensor(R_WS))
+        found = StaticPostures.tare(wrench, in_sensor(R_WS))
         error = np.r_[found.tare_load, found.bias] - truth
         scores.append(error**2 / np.diag(found.covariance))
     # Few postures: Student's t with 14 and 12 degrees of freedom has a variance of about 1.2.
@@ -76,7 +78,7 @@ def test_compensation_leaves_the_moving_objects_wrench(rng: np.random.Generator)
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
     tool = pi_from_mass_com_inertia(0.9, [0.0, 0.01, 0.06], np.diag([2e-3, 2e-3, 1e-3]))
     R_WS = six_tilts()
-    calibration = tare_static(still(R_WS, tool), in_sensor(R_WS))
+    calibration = StaticPostures.tare(still(R_WS, tool), in_sensor(R_WS))
     calibration = calibration.with_tool(tool)
     rest = calibration.compensate(A @ (tool + OBJECT) + BIAS, motion)
     np.testing.assert_allclose(rest, A @ OBJECT, atol=1e-9)
@@ -84,7 +86,9 @@ def test_compensation_leaves_the_moving_objects_wrench(rng: np.random.Generator)
 
 def test_calibration_survives_its_file(tmp_path: Path) -> None:
     R_WS = six_tilts()
-    found = tare_static(still(R_WS, OBJECT), in_sensor(R_WS), frame="ft").with_load_as_tool()
+    found = StaticPostures.tare(
+        still(R_WS, OBJECT), in_sensor(R_WS), frame="ft"
+    ).with_load_as_tool()
     found = dataclasses.replace(found, delay=(0.01, 0.001))
     found.save(tmp_path / "calibration.yaml")
     again = SensorCalibration.load(tmp_path / "calibration.yaml")
@@ -115,7 +119,7 @@ def test_a_damaged_calibration_is_refused_by_file_and_key(
 ) -> None:
     R_WS = six_tilts()
     file = tmp_path / "calibration.yaml"
-    tare_static(still(R_WS, OBJECT), in_sensor(R_WS), frame="ft").save(file)
+    StaticPostures.tare(still(R_WS, OBJECT), in_sensor(R_WS), frame="ft").save(file)
     file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **change}))
     with pytest.raises(SignalError, match=words) as err:
         SensorCalibration.load(file)
@@ -126,28 +130,28 @@ def test_a_damaged_calibration_is_refused_by_file_and_key(
 def test_a_dead_sensor_is_named() -> None:
     R_WS = six_tilts()
     with pytest.raises(SignalError, match="the sensor is dead"):
-        tare_static(np.zeros((6, 6)), in_sensor(R_WS), R_WS=R_WS)
+        StaticPostures.tare(np.zeros((6, 6)), in_sensor(R_WS), R_WS=R_WS)
 
 
 def test_compensated_wrench_is_refused() -> None:
     R_WS = six_tilts()
     with pytest.raises(SignalError, match="already compensated"):
-        tare_static(np.tile(BIAS, (6, 1)), in_sensor(R_WS))
-    bare = tare_static(np.tile(BIAS, (6, 1)), in_sensor(R_WS), allow_bare=True)
+        StaticPostures.tare(np.tile(BIAS, (6, 1)), in_sensor(R_WS))
+    bare = StaticPostures.tare(np.tile(BIAS, (6, 1)), in_sensor(R_WS), allow_bare=True)
     np.testing.assert_allclose(bare.bias, BIAS, atol=1e-10)
 
 
 def test_partly_compensated_wrench_is_refused_when_the_tool_is_known() -> None:
     R_WS = six_tilts()
     with pytest.raises(SignalError, match="already compensated"):
-        tare_static(still(R_WS, 0.2 * OBJECT), in_sensor(R_WS), expected_mass=0.64)
+        StaticPostures.tare(still(R_WS, 0.2 * OBJECT), in_sensor(R_WS), expected_mass=0.64)
 
 
 @pytest.mark.parametrize("postures", [[0], [0, 1], [0, 1, 0, 1]])
 def test_too_few_directions_are_refused(postures: list[int]) -> None:
     R_WS = six_tilts()[postures]
     with pytest.raises(SignalError, match="too few directions") as told:
-        tare_static(still(R_WS, OBJECT), in_sensor(R_WS))
+        StaticPostures.tare(still(R_WS, OBJECT), in_sensor(R_WS))
     least = "xyz"[int(np.argmin(np.ptp(in_sensor(R_WS), axis=0)))]
     assert f"sensor's {least} axis changed least" in str(told.value)
 
@@ -164,17 +168,17 @@ def test_wrongly_mounted_sensor_is_named(
     wrench = still(true_axes, OBJECT) + rng.normal(size=(6, 6)) * 0.02
     assert check_mounting(wrench[:, :3], in_sensor(R_WS), R_WS).kind == kind
     with pytest.raises(SignalError, match=kind.split()[0]):
-        tare_static(wrench, in_sensor(R_WS), R_WS=R_WS)
+        StaticPostures.tare(wrench, in_sensor(R_WS), R_WS=R_WS)
 
 
 def test_readings_of_the_load_on_the_sensor_are_recognised_and_negated() -> None:
     R_WS = six_tilts()
     reading = -still(R_WS, OBJECT)
-    found = tare_static(reading, in_sensor(R_WS), R_WS=R_WS)
+    found = StaticPostures.tare(reading, in_sensor(R_WS), R_WS=R_WS)
     assert np.allclose(found.tare_load, OBJECT[:4], atol=1e-9)
     assert np.array_equal(found.matrix, -np.eye(6))
     with pytest.raises(SignalError, match="opposite sign"):
-        tare_static(reading, in_sensor(R_WS), R_WS=R_WS, sign=WrenchSign.SENSOR_ON_LOAD)
+        StaticPostures.tare(reading, in_sensor(R_WS), R_WS=R_WS, sign=WrenchSign.SENSOR_ON_LOAD)
 
 
 def test_wrong_gravity_direction_is_told_from_a_turned_sensor(rng: np.random.Generator) -> None:
@@ -190,7 +194,7 @@ def test_wrong_gravity_direction_is_told_from_a_turned_sensor(rng: np.random.Gen
 def test_small_misalignment_is_measured() -> None:
     R_WS = six_tilts()
     true_axes = R_WS @ Rotation.from_euler("x", 4, degrees=True).as_matrix()
-    found = tare_static(still(true_axes, OBJECT), in_sensor(R_WS))
+    found = StaticPostures.tare(still(true_axes, OBJECT), in_sensor(R_WS))
     assert np.rad2deg(found.misalignment) == pytest.approx(4.0, abs=1e-6)
 
 
@@ -199,7 +203,7 @@ def refused_as(
 ) -> str:
     """Names contained in the tare's refusal; "" if it is not refused."""
     try:
-        tare_static(wrench, gravity_S, R_WS=R_WS, sign=WrenchSign.SENSOR_ON_LOAD)
+        StaticPostures.tare(wrench, gravity_S, R_WS=R_WS, sign=WrenchSign.SENSOR_ON_LOAD)
     except SignalError as err:
         return next(name for name in names if name in str(err))
     return ""

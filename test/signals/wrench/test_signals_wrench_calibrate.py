@@ -7,13 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
-from sysid_core.signals.wrench import (
-    FullCalibration,
-    SensorCalibration,
-    slow_note,
-    static_regressor,
-    tare_static,
-)
+from sysid_core.signals.wrench import FullCalibration, SensorCalibration, StaticPostures, slow_note
 from sysid_core.signals.wrench.checks import slow_part
 
 NOISE = np.repeat([0.02, 0.001], 3)
@@ -26,7 +20,7 @@ def postures(
     R = Rotation.random(count, random_state=rng)
     load = mass * np.array([1.0, 0.01, -0.02, 0.05])
     true_gravity = R.inv().apply(Rotation.from_rotvec([*tilt, 0.0]).apply([0.0, 0.0, -9.81]))
-    wrench = static_regressor(true_gravity) @ load
+    wrench = SensorCalibration.static_regressor(true_gravity) @ load
     wrench[:, :3] = Rotation.from_rotvec(turn).apply(wrench[:, :3]) * gain
     wrench += [3.0, -5.0, 12.0, 0.2, -0.1, 0.05] + NOISE * rng.normal(size=wrench.shape)
     time = np.arange(count) * 5.0
@@ -111,11 +105,13 @@ def test_a_real_sensor_calibrated_in_20_postures_predicts_the_others(shared_data
         kept = full.calibration
         across = np.linalg.svd(np.array([[0.0, 0.0, -1.0]]))[2][1:]
         seen = g[b] + 9.81 * R[b].inv().apply(full.tilt @ across)
-        load = static_regressor(seen) @ kept.tare_load @ np.linalg.inv(kept.matrix).T
+        load = (
+            SensorCalibration.static_regressor(seen) @ kept.tare_load @ np.linalg.inv(kept.matrix).T
+        )
         error = wrench[b] - load - full.bias_at(time[b])
         left.append(np.sqrt(3.0 * np.mean(error[:, :3] ** 2)))
-        tare = tare_static(wrench[a], g[a])
-        error = wrench[b] - static_regressor(g[b]) @ tare.tare_load - tare.bias
+        tare = StaticPostures.tare(wrench[a], g[a])
+        error = wrench[b] - SensorCalibration.static_regressor(g[b]) @ tare.tare_load - tare.bias
         plain.append(np.sqrt(3.0 * np.mean(error[:, :3] ** 2)))
     assert np.mean(left) < 0.2 < 0.48 < np.mean(plain)
 

@@ -8,7 +8,7 @@ from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_live import weigh_motion
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench import SensorCalibration, StaticPostures, tare_static
+from sysid_core.signals.wrench import SensorCalibration, StaticPostures
 from sysid_core.signals.wrench.dress_pack import DressPack
 
 ROBOT, FRAME = RobotModel.from_urdf("ur10"), "tool0"
@@ -62,7 +62,7 @@ def weighed(rng, pack, calibration):
 
 
 def plain_tare(postures):
-    return tare_static(postures.wrench, postures.gravity_S, R_WS=postures.R_WS, frame=FRAME)
+    return StaticPostures.tare(postures.wrench, postures.gravity_S, R_WS=postures.R_WS, frame=FRAME)
 
 
 @pytest.mark.parametrize("stiffness", [2.0, 5.0])

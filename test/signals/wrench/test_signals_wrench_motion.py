@@ -9,7 +9,7 @@ import pytest
 from sysid_core.errors import SignalError
 from sysid_core.robot import FrameMotion, RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench import StaticPostures, tare_static
+from sysid_core.signals.wrench import StaticPostures
 from sysid_core.signals.wrench.mounting import require_weight
 
 LOAD = pi_from_mass_com_inertia(0.64, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
@@ -71,7 +71,7 @@ def test_tare_routine_from_a_recording(robot: RobotModel, rng: np.random.Generat
     postures = StaticPostures.find(stop_and_go(robot, rng), robot, "link7")
     assert len(postures) == 6
     np.testing.assert_allclose(postures.noise, NOISE, rtol=0.25)
-    found = tare_static(
+    found = StaticPostures.tare(
         postures.wrench, postures.gravity_S, R_WS=postures.R_WS, noise=postures.noise
     )
     truth = np.r_[LOAD[:4], BIAS]
