@@ -84,10 +84,14 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
     """Print bias and noise of each axis, and the mounted load."""
     import numpy as np
 
-    from sysid_core.signals.wrench import WRENCH_AXES
+    from sysid_core.signals.wrench import SensorCalibration
 
     of_axes = zip(
-        WRENCH_AXES, calibration.bias, calibration.bias_sd, calibration.noise, strict=True
+        SensorCalibration.AXES,
+        calibration.bias,
+        calibration.bias_sd,
+        calibration.noise,
+        strict=True,
     )
     print_rows(
         ("axis", "unit", "bias", "± sd", "noise per sample"),

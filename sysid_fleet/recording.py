@@ -24,7 +24,7 @@ from sysid_core.files import hash_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording, interpolate_at
 from sysid_core.signals.bags import StoredBag
-from sysid_core.signals.wrench import WRENCH_AXES, SensorCalibration
+from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.validation import Prediction
 from sysid_core.workflows import is_bag, load_recording
 from sysid_fleet.batch.sources import Source, local_copy
@@ -89,7 +89,9 @@ def sensor_values(
     sd = np.sqrt(np.diag(P))
     out = {
         f"sensor.bias_{axis}": (float(x[4 + k]), float(sd[4 + k]), unit, "identifiable")
-        for k, (axis, unit) in enumerate(zip(WRENCH_AXES, ["N"] * 3 + ["N m"] * 3, strict=True))
+        for k, (axis, unit) in enumerate(
+            zip(SensorCalibration.AXES, ["N"] * 3 + ["N m"] * 3, strict=True)
+        )
     }
     if mass:
         out["sensor.gain"] = (float(x[0]) / mass, float(sd[0]) / mass, "1", "identifiable")

@@ -32,12 +32,7 @@ from scipy.spatial.transform import Rotation
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadSummary
-from sysid_core.estimation.payload_map import (
-    CALIBRATED_SENSOR,
-    PayloadMAP,
-    RunningMAP,
-    SensorModel,
-)
+from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import (
     Array,
     mass_com_inertia_from_pi,
@@ -70,7 +65,7 @@ from sysid_studies.table import print_head, print_row
 
 SPEED = 1.5  # [rad/s]
 SECONDS = 1.5
-SENSORS = (("clean", None, CALIBRATED_SENSOR), ("faulty", GOAL_FAULTS, SensorModel()))
+SENSORS = (("clean", None, SensorModel.named("calibrated")), ("faulty", GOAL_FAULTS, SensorModel()))
 TARED = SensorModel().tared(SensorCalibration("", np.zeros(6), np.zeros(4), np.zeros((10, 10))))
 _SEED = 2026
 _GROUPS = slice(0, 1), slice(1, 4), slice(4, 10)  # mass, centre of mass, inertia

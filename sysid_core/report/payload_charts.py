@@ -15,8 +15,7 @@ from sysid_core.report.space import ellipsoid, hull, points, scene
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
-
-AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+from sysid_core.signals.wrench import SensorCalibration
 
 
 def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
@@ -30,7 +29,7 @@ def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
             "predicted": predicted[:, i],
             "difference": data.wrench[:, i] - predicted[:, i],
         }
-        for i, axis in enumerate(AXES)
+        for i, axis in enumerate(SensorCalibration.AXES)
     }
     return Figure.time_series(data.time, series, ylabel="", columns=2)
 
@@ -44,7 +43,7 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure
     scaled = left / np.where(rms > 0, rms, 1.0)
     rate = (len(data.time) - 1) / float(data.time[-1] - data.time[0])
     yield (
-        spectra(scaled, rate, AXES, "RMS"),
+        spectra(scaled, rate, SensorCalibration.AXES, "RMS"),
         "Residual spectrum of each axis, relative to its RMS. Peaks: unmodelled effects such as"
         " vibration, mains hum or errors of the motion. White noise is flat.",
     )
@@ -97,7 +96,7 @@ def signal_charts(recording: Recording, smoothed: JointStream) -> tuple[Figure, 
     wrench = Figure(["force [N]", "torque [N m]"], linked=True)
     if recording.wrench is not None:
         t_w = (recording.wrench.stamps_ns - t0) * 1e-9
-        for i, name in enumerate(AXES):
+        for i, name in enumerate(SensorCalibration.AXES):
             wrench.line(i // 3, t_w, recording.wrench.wrench[:, i], name, COLOURS[i % 3])
     for figure in (trajectory, rates, wrench):
         figure.label_time()

@@ -22,13 +22,11 @@ from sysid_core.signals.timing import (
 )
 from sysid_core.signals.unit_checks import require_sound_units
 from sysid_core.signals.wrench_table import (
-    TABLE_ENDINGS,
     WrenchColumns,
     read_any_table,
 )
 
 __all__ = [
-    "TABLE_ENDINGS",
     "ColumnMap",
     "EffortKind",
     "JointStream",

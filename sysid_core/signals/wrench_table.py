@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -24,7 +25,6 @@ from sysid_core.signals.array_file import ARRAY_ENDINGS, read_arrays, stored_arr
 from sysid_core.signals.recording import JointStream, Mark, Recording, Stamps, WrenchStream
 from sysid_core.signals.text_table import TextTable
 
-TABLE_ENDINGS = (".csv", ".txt", ".tsv", *ARRAY_ENDINGS)
 _FILE = FileKind("table", "Give a CSV, NPZ, Parquet or MAT file.", SignalError)
 _COMMANDED = re.compile(r"target|desired|command|cmd|setpoint|reference|_des\b|^des_", re.I)
 _LENGTHS = {"": 1.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "in": 0.0254, "ft": 0.3048}
@@ -75,6 +75,8 @@ class WrenchColumns:
         rotation: Format of the rotation columns.
         still: True if every row is a static posture.
     """
+
+    ENDINGS: ClassVar[tuple[str, ...]] = (".csv", ".txt", ".tsv", *ARRAY_ENDINGS)
 
     time: str = ""
     rate_hz: float = 0.0

@@ -11,7 +11,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
-from sysid_core.signals import TABLE_ENDINGS, WrenchStream
+from sysid_core.signals import WrenchColumns, WrenchStream
 from sysid_core.signals.wrench import (
     ClockOffset,
     FullCalibration,
@@ -176,7 +176,7 @@ def _fit(
 
 def _stamp_ns(settings: TareSettings, postures: StaticPostures) -> int:
     """Stamp of the last posture [ns]; 0 (unknown) for a table, whose stamps begin at 0."""
-    is_table = settings.recording.suffix.lower() in TABLE_ENDINGS
+    is_table = settings.recording.suffix.lower() in WrenchColumns.ENDINGS
     return 0 if is_table else int(postures.start_ns.max())
 
 

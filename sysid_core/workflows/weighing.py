@@ -37,13 +37,7 @@ from sysid_core.report import (
 from sysid_core.robot import Array, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.settings import words
-from sysid_core.signals import (
-    TABLE_ENDINGS,
-    Recording,
-    WrenchColumns,
-    bags,
-    require_sound_units,
-)
+from sysid_core.signals import Recording, WrenchColumns, bags, require_sound_units
 from sysid_core.signals.wrench import (
     SensorCalibration,
     SensorFrame,
@@ -373,7 +367,7 @@ def open_wrench(
         ModelError: A joint or link is unknown.
     """
     still = False
-    if path.suffix.lower() in TABLE_ENDINGS:
+    if path.suffix.lower() in WrenchColumns.ENDINGS:
         joints = RobotModel.from_urdf(robot.robot).joint_names if robot.robot else ()
         run, still = _columns(table).read(path, joint_names=joints)
         frame = PoseRobot.FRAME if run.urdf_xml else frame

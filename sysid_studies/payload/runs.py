@@ -15,13 +15,7 @@ from sysid_core.estimation.payload import (
     PayloadSummary,
     rivals,
 )
-from sysid_core.estimation.payload_map import (
-    CALIBRATED_SENSOR,
-    PayloadMAP,
-    RunningMAP,
-    SensorModel,
-    WhiteMotion,
-)
+from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel, WhiteMotion
 from sysid_core.robot import Array, mass_com_inertia_from_pi
 from sysid_fleet.batch import Engine
 from sysid_studies.bench.measure import score_deviations
@@ -144,7 +138,7 @@ def solvers(
 def run_case(case: Case, methods: Sequence[str] = PAYLOAD_METHODS) -> list[Result]:
     """Simulate a case once, and estimate with every method."""
     thing, experiment = simulate(case)
-    sensor = SensorModel() if case.faults else CALIBRATED_SENSOR
+    sensor = SensorModel() if case.faults else SensorModel.named("calibrated")
     poses = sensor_poses(case.speed, case.seconds) if case.paper else None
     available = solvers(thing, experiment, sensor, poses)
     return [judge(case, name, available[name], thing) for name in methods]

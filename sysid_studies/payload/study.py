@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload import PayloadData, PayloadSummary, PointMassDiscretization
-from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP
+from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.report import Report
 from sysid_core.robot import STANDARD_GRAVITY, wrench_regressor
 from sysid_fleet.batch import Engine
@@ -68,7 +68,7 @@ def stop_and_go_table() -> StudyTable:
             data = stop_and_go(thing, NOISE_LEVELS[noise], np.random.default_rng(0))
             for name, estimator in (
                 ("PMD", PointMassDiscretization(thing.shape)),
-                ("MAP", PayloadMAP(thing.shape, sensor=CALIBRATED_SENSOR)),
+                ("MAP", PayloadMAP(thing.shape, sensor=SensorModel.named("calibrated"))),
             ):
                 found = estimator.fit(data).values
                 errors = PayloadSummary.errors_percent(found, thing.pi, thing.size)

@@ -42,7 +42,7 @@ from sysid_core.robot import (
     parameter_transform,
     pi_from_mass_com_inertia,
 )
-from sysid_core.robot.shapes import TYPED_SD, Shape
+from sysid_core.robot.shapes import Shape
 
 # All chosen on random objects and the families of `studies.payload.CHOICE_FAMILIES`.
 CONTRASTS = (0.25, 0.5, 1.0, 2.0)  # of densities that vary independently
@@ -60,7 +60,7 @@ DOUBTED_SHAPE = (0.05, 0.9)  # the same for standard deviations
 NO_SHAPE = 0.01  # prior probability that the shape means nothing
 # Covariances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
 # size in the same place, and another pose too. Sizes err alike along all axes, units above all.
-_SIZE, _SHIFT, _TURN = TYPED_SD, 0.02, 0.1
+_SIZE, _SHIFT, _TURN = Shape.TYPED_SD, 0.02, 0.1
 
 
 def _shape_covariances() -> tuple[Array, ...]:
@@ -143,7 +143,7 @@ class ShapePrior:
     @property
     def guessed(self) -> float:
         """Uncertainty of the shape between 0 (exact) and 1 (dimensions typed in by a user)."""
-        return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / TYPED_SD)
+        return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / Shape.TYPED_SD)
 
     @cached_property
     def symmetric(self) -> float:

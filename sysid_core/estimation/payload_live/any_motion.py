@@ -28,7 +28,6 @@ from sysid_core.robot import Array, FrameMotion, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
-    UNLIKELY,
     SensorCalibration,
     StaticPostures,
     WrenchAxes,
@@ -321,7 +320,7 @@ def _doubted(
     mass = float(estimate.values[0])
     if not mass > 0:
         return estimate, ()
-    doubted = convention.elsewhere(mass, MASS_LIMIT) > UNLIKELY
+    doubted = convention.elsewhere(mass, MASS_LIMIT) > WrenchConvention.UNLIKELY
     variance = convention.variance(mass) if doubted else convention.between
     off = estimate.values * (np.sqrt(variance) / mass)
     widened = replace(estimate, covariance=estimate.covariance + np.outer(off, off))
@@ -330,7 +329,7 @@ def _doubted(
     said: list[str] = []
     for rival in convention.rivals:
         text = f"{rival.mass:.2g} ± {rival.sd:.1g}" if rival.mass else "0"
-        if rival.probability > UNLIKELY and text not in said:
+        if rival.probability > WrenchConvention.UNLIKELY and text not in said:
             said.append(text)
     return widened, (Reason.failure("wrench-ambiguous", masses=", ".join(said)),)
 

@@ -38,7 +38,7 @@ from sysid_core.estimation.payload_map.running import MOTION_CORRELATION, MOTION
 from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array, pi_from_mass_com_inertia
-from sysid_core.signals.wrench import UNLIKELY
+from sysid_core.signals.wrench import WrenchConvention
 
 EMPTY, UNKNOWN, MOVED = "empty", "unknown", "moved"
 _BLOCK_S = 0.05  # [s] of a mean: the scatter of six in 0.3 s contains what hangs together for less
@@ -237,7 +237,9 @@ class KnownLoads:
                 f"There is no load '{expected}'.", remedy=f"Choose one of: {', '.join(found)}."
             )
         name, probability = next(iter(found.items()))
-        if probability < 1.0 - UNLIKELY and not (expected and found[expected] < UNLIKELY):
+        if probability < 1.0 - WrenchConvention.UNLIKELY and not (
+            expected and found[expected] < WrenchConvention.UNLIKELY
+        ):
             return Reason.not_judged("part-open", likeliest=name, probability=probability)
         if name == (expected or name) and (expected or name != UNKNOWN):
             return Reason.held("part-held", name=name, probability=probability)

@@ -6,10 +6,9 @@ from sysid_core.estimation.payload_map.joint_spline import JointSplines
 from sysid_core.estimation.payload_map.motion_belief import MotionBelief, SplineMotion, WhiteMotion
 from sysid_core.estimation.payload_map.motion_error import filtered_motion_covariance
 from sysid_core.estimation.payload_map.running import RunningMAP
-from sysid_core.estimation.payload_map.sensor_model import CALIBRATED_SENSOR, SensorModel
+from sysid_core.estimation.payload_map.sensor_model import SensorModel
 
 __all__ = [
-    "CALIBRATED_SENSOR",
     "JointSplines",
     "MotionBelief",
     "PayloadMAP",

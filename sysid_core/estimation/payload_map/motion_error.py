@@ -54,7 +54,8 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
     q, v, a, sd = joints.q, joints.v, joints.a, (joints.q_sd, joints.v_sd, joints.a_sd)
     if v is None or a is None or any(x is None for x in sd):
         raise EstimationError(
-            "The joint stream has no standard deviations.", remedy="Filter it with `JointFilter.filter_stream`."
+            "The joint stream has no standard deviations.",
+            remedy="Filter it with `JointFilter.filter_stream`.",
         )
     return motion_covariance(model, frame, q, v, a, np.array(sd))
 

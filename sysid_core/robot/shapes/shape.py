@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,6 +68,8 @@ class Shape:
         >>> (inertia.round(6) + 0.0).tolist()  # -0.0 + 0.0 is 0.0: kernels differ in the sign of zero
         [0.001042, 0.0, 0.003542]
     """
+
+    TYPED_SD: ClassVar[float] = TYPED_SD
 
     points: Array
     volumes: Array

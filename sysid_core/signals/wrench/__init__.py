@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     )
     from sysid_core.signals.wrench.clock import ClockOffset
     from sysid_core.signals.wrench.convention import (
-        UNLIKELY,
         WrenchAxes,
         WrenchConvention,
         WrenchSign,
@@ -27,15 +26,13 @@ if TYPE_CHECKING:
         single_spikes,
         usable_readings,
     )
-    from sysid_core.signals.wrench.sensor import WRENCH_AXES, SensorCalibration
+    from sysid_core.signals.wrench.sensor import SensorCalibration
     from sysid_core.signals.wrench.sensor_frame import SensorFrame
     from sysid_core.signals.wrench.tare import StaticPostures
 
 __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
-    "UNLIKELY",
-    "WRENCH_AXES",
     "ClockOffset",
     "FilteredWrench",
     "FullCalibration",

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import permutations, product
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -110,6 +111,8 @@ class WrenchConvention:
         arm: Distance of the load's centre of mass from the sensor [m]. It may be impossibly large
             or small, which shows that the torques are in another unit.
     """
+
+    UNLIKELY: ClassVar[float] = UNLIKELY
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
     axes: WrenchAxes = WrenchAxes.SENSOR

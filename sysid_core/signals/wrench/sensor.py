@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,6 +72,8 @@ class SensorCalibration:
             without a known mass), and of each entry of their gain matrix [-].
         dress_pack: Pull of cables and hoses to subtract; None if not calibrated.
     """
+
+    AXES: ClassVar[tuple[str, ...]] = WRENCH_AXES
 
     frame: str
     bias: Array

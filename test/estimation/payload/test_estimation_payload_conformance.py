@@ -14,7 +14,7 @@ from sysid_core.estimation.payload.consistent import PayloadLMI
 from sysid_core.estimation.payload.entropic import EntropicRegression, HomogeneousBody
 from sysid_core.estimation.payload.least_squares import PayloadOLS, RecursiveTotalLeastSquares
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
-from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP
+from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import INERTIAL_UNITS, parameter_transform
 from sysid_core.robot.shapes import Shape
 
@@ -27,9 +27,9 @@ MAKERS = {
     "PMD": PointMassDiscretization,
     "PMD squared": lambda shape: PointMassDiscretization(shape, squared=True),
     "homogeneous": HomogeneousBody,
-    "MAP": lambda shape: PayloadMAP(shape, sensor=CALIBRATED_SENSOR),
+    "MAP": lambda shape: PayloadMAP(shape, sensor=SensorModel.named("calibrated")),
     "MAP full sensor model": PayloadMAP,
-    "MAP running": lambda shape: RunningMAP(shape, sensor=CALIBRATED_SENSOR),
+    "MAP running": lambda shape: RunningMAP(shape, sensor=SensorModel.named("calibrated")),
 }
 CONSISTENT = [name for name in MAKERS if name not in ("OLS", "RTLS")]
 WEIGHING = [name for name in CONSISTENT if not name.startswith("LMI")]
@@ -148,5 +148,5 @@ def test_no_shape_method_knows_less_than_the_default(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True)
     plain = PayloadOLS().fit(data).standard_deviations
-    best = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data).standard_deviations
+    best = PayloadMAP(shape, sensor=SensorModel.named("calibrated")).fit(data).standard_deviations
     assert np.all(best <= 1.2 * plain)

@@ -13,7 +13,6 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload.shape_prior import ShapePrior
 from sysid_core.estimation.payload_map import (
-    CALIBRATED_SENSOR,
     JointSplines,
     PayloadMAP,
     RunningMAP,
@@ -177,7 +176,8 @@ def test_a_sensor_that_is_worse_than_said_is_noticed(rng):
     biased = data.wrench + [0.3, -0.2, 0.3, 0.01, 0.0, -0.01] + NOISE * rng.normal(size=(150, 6))
     seen = replace(data, wrench=biased)
     ordinary, calibrated = (
-        PayloadMAP(shape, sensor=sensor).fit(seen) for sensor in (SensorModel(), CALIBRATED_SENSOR)
+        PayloadMAP(shape, sensor=sensor).fit(seen)
+        for sensor in (SensorModel(), SensorModel.named("calibrated"))
     )
     assert abs(ordinary.values[0] - pi[0]) < 3.0 * ordinary.standard_deviations[0]
     assert not ordinary.warnings
@@ -202,7 +202,9 @@ def test_at_rest_the_inertia_is_prior_dominated(rng):
     shape, pi = hammer_like(rng)
     estimate = PayloadMAP(shape).fit(swinging(pi, rng, noise=True, speed=0.0))
     assert [v.value for v in estimate.verdicts[4:]] == ["prior-dominated"] * 6
-    fast = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(swinging(pi, rng, noise=True, speed=3.0))
+    fast = PayloadMAP(shape, sensor=SensorModel.named("calibrated")).fit(
+        swinging(pi, rng, noise=True, speed=3.0)
+    )
     assert [fast.verdicts[i].value for i in (4, 6, 9)] == ["identifiable"] * 3
 
 
@@ -222,7 +224,7 @@ def test_the_wrench_corrects_noisy_accelerations(rng):
     )
     belief = WhiteMotion(data.a, data.omega, data.alpha, sd)
     # Noise of the wrench and of a measured motion can't be told apart: it is declared.
-    sensor = dataclasses.replace(CALIBRATED_SENSOR, noise=(NOISE[0], NOISE[3]))
+    sensor = dataclasses.replace(SensorModel.named("calibrated"), noise=(NOISE[0], NOISE[3]))
     together, apart = (PayloadMAP(shape, sensor=sensor).fit(data, b) for b in (belief, None))
     diagonal = [4, 6, 9]
 
@@ -247,11 +249,11 @@ def test_the_wrench_corrects_the_joints_but_does_not_move_the_regressor(rng):
     belief = SplineMotion(model, frame, splines, time)
     before, smooth = belief.motion(), belief.frame_motion()
     data = PayloadData(time, wrench, smooth.a, smooth.omega, smooth.alpha, smooth.gravity)
-    first = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
+    first = PayloadMAP(shape, sensor=SensorModel.named("calibrated")).fit(data, belief)
     assert np.array_equal(belief.motion(), before)
     truth = np.hstack([exact.a, exact.omega, exact.alpha])
     assert np.std(belief.corrected() - truth) < 0.7 * np.std(before - truth)
-    again = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
+    again = PayloadMAP(shape, sensor=SensorModel.named("calibrated")).fit(data, belief)
     assert np.array_equal(first.values, again.values)
 
 
@@ -297,7 +299,7 @@ def test_raw_joints_and_wrenches_of_another_rate_become_payload_data(rng):
     wrench = wrench + NOISE * rng.normal(size=wrench.shape)
     wrench_stamps = (wrench_time * 1e9).astype(np.int64)
     data, belief = smoothed_payload_data(model, frame, joints, wrench_stamps, wrench)
-    estimate = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
+    estimate = PayloadMAP(shape, sensor=SensorModel.named("calibrated")).fit(data, belief)
     error = np.abs(estimate.values - pi)
     assert np.all(error < 4.5 * estimate.standard_deviations)
     assert error[0] < 0.005 * pi[0]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from payload_scenes import hammer_like, swinging
 
-from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, RunningMAP
+from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives, wrench_sensitivity
 from sysid_core.robot import wrench_regressor
 
@@ -40,7 +40,7 @@ def mean_error(measured_motion: bool) -> float:
         data = replace(exact, **columns)
         estimator = RunningMAP(
             shape,
-            sensor=CALIBRATED_SENSOR,
+            sensor=SensorModel.named("calibrated"),
             measured_motion=measured_motion,
             contrasts=(20.0,),  # hardly any prior, which would attenuate too
         )

@@ -11,7 +11,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation import ParameterVerdict
 from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.estimation.payload.shape_prior import ShapePrior
-from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP, SensorModel
+from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import (
     is_physically_consistent,
     mass_com_inertia_from_pi,
@@ -38,7 +38,7 @@ def test_perfect_data_give_a_perfect_mass(noise, rng):
     data = swinging(pi, rng)
     wrench = data.wrench + noise * rng.normal(size=data.wrench.shape)
     seen = replace(data, wrench=wrench)
-    estimate = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(seen)
+    estimate = PayloadMAP(shape, sensor=SensorModel.named("calibrated")).fit(seen)
     assert estimate["payload.m"] == pytest.approx(pi[0], rel=1e-4)
     assert not estimate.warnings
 
@@ -87,8 +87,8 @@ def test_a_shape_far_too_small_is_noticed_and_not_believed(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True, speed=2.0)
     centre = 0.5 * (shape.lower + shape.upper)
-    right = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data)
-    wrong = PayloadMAP(shape.scaled(0.5, centre), sensor=CALIBRATED_SENSOR).fit(data)
+    right = PayloadMAP(shape, sensor=SensorModel.named("calibrated")).fit(data)
+    wrong = PayloadMAP(shape.scaled(0.5, centre), sensor=SensorModel.named("calibrated")).fit(data)
     assert not right.warnings
     assert "shape-differs" in {w.code for w in wrong.warnings}
     assert np.all(np.abs(far_off(wrong, pi)) < 4.0)

@@ -22,12 +22,7 @@ from sysid_core.estimation.payload_live import (
 )
 from sysid_core.estimation.payload_live.parts import KnownLoad, KnownLoads
 from sysid_core.estimation.payload_live.streams import RUN_START
-from sysid_core.estimation.payload_map import (
-    CALIBRATED_SENSOR,
-    RunningMAP,
-    SensorModel,
-    filtered_motion_covariance,
-)
+from sysid_core.estimation.payload_map import RunningMAP, SensorModel, filtered_motion_covariance
 from sysid_core.planning import MotionLimits
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
@@ -199,7 +194,7 @@ def test_a_tare_narrows_the_bias_of_a_described_sensor_but_not_its_gains(
 ) -> None:
     shape = load_shape("box 0.2 0.2 0.16")
     sds = []
-    for sensor in (SensorModel(gain=0.1), SensorModel(), CALIBRATED_SENSOR):
+    for sensor in (SensorModel(gain=0.1), SensorModel(), SensorModel.named("calibrated")):
         session = PayloadSession(model, FRAME, OnlinePayload(shape, sensor=sensor))
         session.replay(run)
         sds.append(session.online.estimate().standard_deviations[0])

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
-from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
+from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.signals.wrench import FullCalibration, SensorCalibration, StaticPostures, slow_note
 from sysid_core.signals.wrench.checks import slow_part
 
@@ -136,7 +136,7 @@ def test_what_is_left_of_a_calibrated_sensor_comes_from_its_file(rng, tmp_path):
     assert np.allclose(turned, -turn, atol=3e-3)
     found.save(tmp_path / "sensor.yaml")
     kept = SensorCalibration.load(tmp_path / "sensor.yaml")
-    left = CALIBRATED_SENSOR.tared(kept)
+    left = SensorModel.named("calibrated").tared(kept)
     assert left == SensorModel().tared(kept)
     assert left.gravity == pytest.approx(0.01, rel=0.2)
     assert 0.0 < left.mounting < SensorModel().mounting and left.gain == SensorModel().gain

@@ -10,7 +10,7 @@ import pytest
 import scipy
 
 from sysid_core.robot import FrameMotion, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.signals.wrench import UNLIKELY, WrenchAxes, WrenchConvention, WrenchSign
+from sysid_core.signals.wrench import WrenchAxes, WrenchConvention, WrenchSign
 from sysid_core.signals.wrench.convention import inverted_motion
 
 LOAD = pi_from_mass_com_inertia(1.4, [0.01, -0.02, 0.08], np.diag([4e-3, 3e-3, 2e-3]))
@@ -50,7 +50,7 @@ def test_sign_and_axes_are_found_with_the_mass(
     said = in_base(said, motion) if axes is WrenchAxes.BASE else said
     found = WrenchConvention.find(said, [motion], bias=UNKNOWN, zeroed=(0.3, 0.015))
     assert (found.sign, found.axes, found.turn) == (sign, axes, None)
-    assert found.elsewhere(1.4, 0.3) < UNLIKELY
+    assert found.elsewhere(1.4, 0.3) < WrenchConvention.UNLIKELY
     assert found.apply(said, motion.R_WF) == pytest.approx(w)
 
 
@@ -111,7 +111,7 @@ def test_inverse_orientations_are_found(rng: np.random.Generator) -> None:
         may_be_inverse=True,
     )
     assert found.is_inverse
-    assert found.elsewhere(1.4, 0.3) < UNLIKELY
+    assert found.elsewhere(1.4, 0.3) < WrenchConvention.UNLIKELY
     twice = inverted_motion(inverted_motion(motion))
     assert twice.a == pytest.approx(motion.a)
     assert pytest.approx(motion.R_WF) == twice.R_WF
@@ -120,7 +120,7 @@ def test_inverse_orientations_are_found(rng: np.random.Generator) -> None:
 def test_without_tilt_nothing_is_told(rng: np.random.Generator) -> None:
     motion = postures(rng, 0.001)
     found = WrenchConvention.find(wrench(motion, rng), [motion], bias=UNKNOWN)
-    assert found.elsewhere(found.rivals[0].mass, 0.3) > UNLIKELY
+    assert found.elsewhere(found.rivals[0].mass, 0.3) > WrenchConvention.UNLIKELY
     assert sum(rival.probability for rival in found.rivals) == pytest.approx(1.0, abs=1e-3)
 
 
@@ -129,7 +129,7 @@ def test_a_sensor_zeroed_with_half_of_it_on_leaves_two_masses(rng: np.random.Gen
     half = 0.5 * wrench_regressor(motion.a[:1], motion.omega[:1], motion.alpha[:1])[0] @ LOAD
     said = wrench(motion, rng, -half)
     found = WrenchConvention.find(said, [motion], bias=UNKNOWN, zeroed=(0.3, 0.015))
-    assert found.elsewhere(1.4, 0.3) > UNLIKELY
+    assert found.elsewhere(1.4, 0.3) > WrenchConvention.UNLIKELY
     assert min(abs(rival.mass - 0.7) for rival in found.rivals[:8]) < 0.1
 
 
