@@ -46,7 +46,7 @@ def identify(
     require_folder(out)
     with errors.progress("reading recordings") as status:
         targets = export_targets(to) if to else []
-        found = workflows.identify(settings, status.step)
+        found = workflows.IdentifiedArm.from_files(settings, status.step)
         if targets and (found.verdict.ok or settings.force):
             found = found.exported(out, targets)
         files = found.write(out)
@@ -72,7 +72,7 @@ def validate(
         out: Folder for validation.json and .html.
     """
     with errors.progress("predicting efforts") as status:
-        found = workflows.validate(settings, status.step)
+        found = workflows.ValidatedArm.from_files(settings, status.step)
         if out is not None:
             found.write(out)
     if not copy_json(found.to_dict(), json_path):

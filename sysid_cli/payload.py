@@ -63,7 +63,7 @@ def payload(
 
     def weigh(recording: Path) -> WeighedRecording:
         with errors.progress("reading recordings") as status:
-            found = workflows.weigh(recording, settings, status.step)
+            found = workflows.WeighedRecording.from_file(recording, settings, status.step)
         for sentence in found.remarks:
             remark("note:", sentence, to=errors)
         return found

@@ -26,7 +26,7 @@ def tare(*, settings: TareSettings, out: PathOption, json_path: JsonPathOption =
         out: Calibration file (YAML) to write.
     """
     with errors.progress("reading recordings") as status:
-        found = workflows.tare(settings, status.step)
+        found = workflows.Tared.from_file(settings, status.step)
     for sentence in found.remarks:
         remark("note:", sentence, to=errors)
     if found.no_delay:

@@ -29,16 +29,7 @@ from sysid_core.servos import load_servos
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.signals.bags import read_bag
 from sysid_core.signals.wrench import SensorCalibration
-from sysid_core.workflows import (
-    ArmData,
-    IdentifiedArm,
-    ValidatedArm,
-    Weighed,
-    drives_of,
-    fixed_base,
-    is_bag,
-    load_recording,
-)
+from sysid_core.workflows import ArmData, IdentifiedArm, ValidatedArm, Weighed
 
 Source = Recording | str | Path | Mapping[str, ArrayLike]
 
@@ -179,7 +170,7 @@ def identify(
         >>> found.training[0].relative_error() < 0.02
         True
     """
-    model = fixed_base(robot) if isinstance(robot, str) else _robot(robot)
+    model = ArmData.fixed_base(robot) if isinstance(robot, str) else _robot(robot)
     known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
     own = None
     if not isinstance(method, str):
@@ -195,7 +186,7 @@ def identify(
     data = ArmData.of(
         model,
         _recordings(recordings, known),
-        drives or drives_of(model, known),
+        drives or ArmData.drives(model, known),
         fit,
         others=_recordings(validation, known),
     )
@@ -342,7 +333,7 @@ def load(path: str | Path) -> Any:
         path = path / here
     if path.suffix == ".npz":
         return Trajectory.load(path)
-    if is_bag(path):
+    if ArmData.is_bag(path):
         return read_bag(path)
     raw = _FILE.read_json(path) if path.suffix == ".json" else _FILE.read_yaml(path)
     schema = raw.get("schema") if isinstance(raw, dict) else None
@@ -395,7 +386,7 @@ def _recordings(
             return source
         if columns is not None and _is_table(source):
             return read_table(source, columns)
-        return load_recording(Path(source), columns)
+        return ArmData.recording(Path(source), columns)
 
     return tuple(map(read, some))
 

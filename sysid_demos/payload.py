@@ -157,7 +157,7 @@ def _weighed(console: Console, out: Path, bag: Path, truth: Array) -> Estimate:
         "truth": truth_file,
     }
     with console.status("Weighing from the bag, as `sysid payload` does"):
-        weighed = workflows.weigh(bag, build_settings(WeighSettings, given))
+        weighed = workflows.WeighedRecording.from_file(bag, build_settings(WeighSettings, given))
         weighed.write(out)
     return weighed.estimate
 

@@ -26,7 +26,7 @@ from sysid_core.signals import ColumnMap, Recording, interpolate_at
 from sysid_core.signals.bags import StoredBag
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.validation import Prediction
-from sysid_core.workflows import is_bag, load_recording
+from sysid_core.workflows import ArmData
 from sysid_fleet.batch.sources import Source, local_copy
 from sysid_fleet.registry import Robot, Tool, settings_hash
 
@@ -159,10 +159,10 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
     settings = settings_hash(robot, task.tool)
     known, columns = calibrated(robot.calibration, robot.description, robot.columns, settings)
     with local_copy(task.source.address) as path:
-        run = load_recording(path, columns, robot.effort_kind)
+        run = ArmData.recording(path, columns, robot.effort_kind)
         require_fit(known.model, run)
         digest = hash_of(path)
-        temperature = temperature_of(path, robot.temperature) if is_bag(path) else None
+        temperature = temperature_of(path, robot.temperature) if ArmData.is_bag(path) else None
     found, estimate = fit_recording(known, run)
     last = f"{known.model.body_names[-1]}."
     values = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, Recording, read_table
-from sysid_core.workflows import drives_of, load_recording
+from sysid_core.workflows import ArmData
 from sysid_studies.bench.recipe import Split, load_recipes, read_split
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,9 +116,9 @@ def _table(folder: str, urdf: str, columns: str, path: str, lock: tuple[str, ...
 
 def _read(model: RobotModel, folder: Path, columns: str, path: str, first: int = 0) -> Split:
     columns = ColumnMap.load(folder / columns)
-    run = load_recording(folder / path, columns, "", model)
+    run = ArmData.recording(folder / path, columns, "", model)
     run = replace(run, joints=run.joints.select(slice(first, None)))
-    return _thirds(model, drives_of(model, columns), run)
+    return _thirds(model, ArmData.drives(model, columns), run)
 
 
 def _thinned(run: Recording, step: int) -> Recording:

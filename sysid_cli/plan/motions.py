@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from sysid_cli.app import console, copy_json, errors, plan, require_folder
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core import workflows
-
-if TYPE_CHECKING:
-    from sysid_core.workflows import PlannedMotion
 
 RobotArgument = Annotated[
     str, typer.Argument(help="URDF file, or the name of a robot, such as puma560 or ur5.")
@@ -34,11 +31,8 @@ def _run(robot: str, out: Path, settings: Any, json_path: str) -> None:
     with errors.progress(f"planning for {robot}") as shown:
         motion = workflows.plan(robot, settings, lambda share, text: shown.update(text, share))
         motion.write(out)
-    if not copy_json(motion.to_dict(), json_path):
-        _show(motion, out)
-
-
-def _show(motion: PlannedMotion, out: Path) -> None:
+    if copy_json(motion.to_dict(), json_path):
+        return
     found = motion.found
     if isinstance(found.result.get("steps"), list):
         _, columns, rows = found.tables[0]

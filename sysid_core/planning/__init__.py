@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from sysid_core.planning.limits import MotionLimits
     from sysid_core.planning.limits_file import LimitsFile
     from sysid_core.planning.motion_check import MotionChecker, check_motion
-    from sysid_core.planning.postures import plan_static_postures, plan_through
     from sysid_core.planning.tool_frame import joints_beside_arm
     from sysid_core.planning.trajectory import Segment, Trajectory
     from sysid_core.planning.transfer import minimum_jerk, plan_transfer
@@ -37,8 +36,6 @@ __all__ = [
     "joints_beside_arm",
     "minimum_jerk",
     "plan_servo_motion",
-    "plan_static_postures",
-    "plan_through",
     "plan_transfer",
     "read_motion",
 ]

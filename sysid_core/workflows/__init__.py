@@ -9,23 +9,16 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.workflows.arm_data import (
-        ArmData,
-        drives_of,
-        fixed_base,
-        is_bag,
-        load_recording,
-    )
+    from sysid_core.workflows.arm_data import ArmData
     from sysid_core.workflows.certificate import certify
     from sysid_core.workflows.export import (
         export_result,
         verify,
     )
-    from sysid_core.workflows.identification import IdentifiedArm, identify
+    from sysid_core.workflows.identification import IdentifiedArm
     from sysid_core.workflows.inputs import inputs_of, work_key
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import PLANS
-    from sysid_core.workflows.planned import PlannedMotion
     from sysid_core.workflows.servo_export import export_servos
     from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
     from sysid_core.workflows.settings import (
@@ -36,18 +29,10 @@ if TYPE_CHECKING:
         ValidateSettings,
         WeighSettings,
     )
-    from sysid_core.workflows.taring import Tared, tare
+    from sysid_core.workflows.taring import Tared
     from sysid_core.workflows.torque_weighing import weigh_by_torques
-    from sysid_core.workflows.validation import (
-        ValidatedArm,
-        validate,
-    )
-    from sysid_core.workflows.weighing import (
-        FoundPart,
-        Weighed,
-        WeighedRecording,
-        weigh,
-    )
+    from sysid_core.workflows.validation import ValidatedArm
+    from sysid_core.workflows.weighing import FoundPart, Weighed, WeighedRecording
 
 __getattr__ = names_of(__name__, __file__)
 
@@ -57,7 +42,6 @@ __all__ = [
     "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
-    "PlannedMotion",
     "SequentialSettings",
     "ServoFiles",
     "ServoSettings",
@@ -70,20 +54,12 @@ __all__ = [
     "Weighed",
     "WeighedRecording",
     "certify",
-    "drives_of",
     "export_result",
     "export_servos",
-    "fixed_base",
-    "identify",
     "identify_servos",
     "inputs_of",
-    "is_bag",
-    "load_recording",
     "plan",
-    "tare",
-    "validate",
     "verify",
-    "weigh",
     "weigh_by_torques",
     "work_key",
 ]

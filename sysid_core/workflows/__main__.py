@@ -16,7 +16,7 @@ from pathlib import Path
 from sysid_core.errors import SysIdError
 from sysid_core.progress import Step
 from sysid_core.settings import build_settings
-from sysid_core.workflows.identification import IdentifiedArm, identify
+from sysid_core.workflows.identification import IdentifiedArm
 from sysid_core.workflows.servos import IdentifiedServos, ServoSettings, identify_servos
 from sysid_core.workflows.settings import IdentifySettings
 
@@ -29,7 +29,9 @@ def main(path: Path) -> int:
         if job.get("servos"):
             found = identify_servos(build_settings(ServoSettings, job["settings"]), _say_step)
         else:
-            found = identify(build_settings(IdentifySettings, job["settings"]), _say_step)
+            found = IdentifiedArm.from_files(
+                build_settings(IdentifySettings, job["settings"]), _say_step
+            )
         found.write(Path(job["out"]))
     except SysIdError as err:
         _say(error=err.message, remedy=err.remedy)

@@ -44,50 +44,6 @@ from sysid_core.workflows.settings import ESTIMATE, IdentifySettings, LoadSettin
 _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 
-def is_bag(path: Path) -> bool:
-    """Return True if a path is a rosbag2 recording rather than a table."""
-    if path.is_dir():  # a killed logger leaves no metadata.yaml
-        return (path / "metadata.yaml").exists() or any(path.glob("*.mcap"))
-    return path.suffix in (".mcap", ".db3")
-
-
-def load_recording(
-    path: Path, columns: ColumnMap | None, effort_kind: str = "", model: RobotModel | None = None
-) -> Recording:
-    """Load a recording from a bag or a table.
-
-    Args:
-        path: Path of the bag or table, as given by the user.
-        columns: Column map, required for tables; for bags, it may declare the effort kind.
-        effort_kind: Effort kind from the command line, with priority for bags; empty: not given.
-        model: The robot; of bags of a closed chain, only driven joints and encoders are read.
-
-    Raises:
-        SignalError: The recording cannot be read.
-    """
-    if not path.exists():
-        raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")
-    if is_bag(path):
-        kind: EffortKind | None = columns.effort_kind if columns else None
-        if effort_kind:
-            kind = _kind(effort_kind)
-        if isinstance(model, DrivenRobot):
-            return _read_loop_bag(path, model.chain, kind)
-        run = read_bag(path, effort_kind=kind)
-        return run if columns is None else replace(run, joints=columns.without_unused(run.joints))
-    if columns is None:
-        folder = path.is_dir()
-        raise SignalError(
-            f"'{path}' is a folder without a bag."
-            if folder
-            else f"'{path}' is a table and needs a column map.",
-            remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
-            if folder
-            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes a template.",
-        )
-    return read_table(path, columns)
-
-
 def samples_key(run: Recording) -> str:
     """Return the hash of a recording's positions and efforts, independent of its file."""
     found = hashlib.sha256()
@@ -151,42 +107,6 @@ def _read_loop_bag(
         effort_kind=a.effort_kind,
     )
     return replace(driven, joints=joints.select(known))
-
-
-def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
-    """Return the drives in the order of the robot's joints; without a column map, efforts count as
-    torques.
-
-    Args:
-        model: Robot model.
-        columns: Column map with drive data; None: efforts are torques.
-        gains: True if the gains must be known.
-
-    Raises:
-        SignalError: Gains are unknown, or a prismatic joint has an angular unit.
-        ModelError: A joint of the robot is missing.
-    """
-    if columns is None:
-        return DriveTrain.direct(model.joint_names)
-    require_joints(model, columns.joints, "the column map")
-    if gains and not columns.gains_known:
-        raise SignalError(
-            "The column map says that the drives' gains are unknown.",
-            remedy="Estimate them from recordings with a known load: `sysid identify … --loaded"
-            " RECORDING --load-mass KG --load-frame FRAME`.",
-        )
-    scales = np.broadcast_to(columns.position_scale, len(columns.joints))
-    angles = [
-        name
-        for name in model.prismatic_joints
-        if scales[columns.joints.index(name)] not in (1.0, 1e-3)
-    ]
-    if angles:
-        raise SignalError(
-            f"The prismatic joints {angles} have an angular unit in the column map.",
-            remedy="Give `unit` as a list, such as [deg, deg, m], with one for each joint.",
-        )
-    return columns.drives.ordered(model.joint_names)
 
 
 def _kind(text: str) -> EffortKind:
@@ -301,7 +221,7 @@ class ArmData:
         model = (
             chain_of(settings.robot, settings.loops)
             if settings.loops
-            else fixed_base(settings.robot, settings.lock)
+            else ArmData.fixed_base(settings.robot, settings.lock)
         ).mounted(
             "" if estimated else settings.gravity,
             settings.mount,
@@ -315,7 +235,7 @@ class ArmData:
 
         def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
             return tuple(
-                load_recording(path, columns, settings.effort_kind, model) for path in paths
+                ArmData.recording(path, columns, settings.effort_kind, model) for path in paths
             )
 
         runs, loaded = read(settings.recordings), read(settings.load.loaded)
@@ -323,7 +243,7 @@ class ArmData:
         for run in (*runs, *loaded, *others):
             require_fit(model, run, near=False)
         gains_known = load is None
-        drives = drives_of(model, columns, gains=gains_known)
+        drives = ArmData.drives(model, columns, gains=gains_known)
         found = None
         if estimated:
             progress(Step.GRAVITY)
@@ -359,6 +279,118 @@ class ArmData:
         known = None if self.columns is None else self.columns.gain_sd
         return 0.0 if known is None or self.load is not None else float(np.max(known))
 
+    @staticmethod
+    def is_bag(path: Path) -> bool:
+        """Return True if a path is a rosbag2 recording rather than a table."""
+        if path.is_dir():  # a killed logger leaves no metadata.yaml
+            return (path / "metadata.yaml").exists() or any(path.glob("*.mcap"))
+        return path.suffix in (".mcap", ".db3")
+
+    @staticmethod
+    def recording(
+        path: Path,
+        columns: ColumnMap | None,
+        effort_kind: str = "",
+        model: RobotModel | None = None,
+    ) -> Recording:
+        """Load a recording from a bag or a table.
+
+        Args:
+            path: Path of the bag or table, as given by the user.
+            columns: Column map, required for tables; for bags, it may declare the effort kind.
+            effort_kind: Effort kind from the command line, with priority for bags; empty: not given.
+            model: The robot; of bags of a closed chain, only driven joints and encoders are read.
+
+        Raises:
+            SignalError: The recording cannot be read.
+        """
+        if not path.exists():
+            raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")
+        if ArmData.is_bag(path):
+            kind: EffortKind | None = columns.effort_kind if columns else None
+            if effort_kind:
+                kind = _kind(effort_kind)
+            if isinstance(model, DrivenRobot):
+                return _read_loop_bag(path, model.chain, kind)
+            run = read_bag(path, effort_kind=kind)
+            return (
+                run if columns is None else replace(run, joints=columns.without_unused(run.joints))
+            )
+        if columns is None:
+            folder = path.is_dir()
+            raise SignalError(
+                f"'{path}' is a folder without a bag."
+                if folder
+                else f"'{path}' is a table and needs a column map.",
+                remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
+                if folder
+                else "Give --columns MAP; `sysid init TABLE --robot URDF` writes a template.",
+            )
+        return read_table(path, columns)
+
+    @staticmethod
+    def drives(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
+        """Return the drives in the order of the robot's joints; without a column map, efforts count as
+        torques.
+
+        Args:
+            model: Robot model.
+            columns: Column map with drive data; None: efforts are torques.
+            gains: True if the gains must be known.
+
+        Raises:
+            SignalError: Gains are unknown, or a prismatic joint has an angular unit.
+            ModelError: A joint of the robot is missing.
+        """
+        if columns is None:
+            return DriveTrain.direct(model.joint_names)
+        require_joints(model, columns.joints, "the column map")
+        if gains and not columns.gains_known:
+            raise SignalError(
+                "The column map says that the drives' gains are unknown.",
+                remedy="Estimate them from recordings with a known load: `sysid identify … --loaded"
+                " RECORDING --load-mass KG --load-frame FRAME`.",
+            )
+        scales = np.broadcast_to(columns.position_scale, len(columns.joints))
+        angles = [
+            name
+            for name in model.prismatic_joints
+            if scales[columns.joints.index(name)] not in (1.0, 1e-3)
+        ]
+        if angles:
+            raise SignalError(
+                f"The prismatic joints {angles} have an angular unit in the column map.",
+                remedy="Give `unit` as a list, such as [deg, deg, m], with one for each joint.",
+            )
+        return columns.drives.ordered(model.joint_names)
+
+    @staticmethod
+    def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
+        """Return the robot with a fixed base, and with some joints locked.
+
+        Args:
+            robot: URDF file, or a robot of example-robot-data.
+            lock: Joints to be locked: `JOINT` (at zero, or the nearest position within its limits) or
+                `JOINT=POSITION` [rad or m].
+
+        Raises:
+            ModelError: A joint is unknown or has several degrees of freedom.
+        """
+        model = RobotModel.from_urdf(robot).holding(lock=lock)
+        wide = [
+            name
+            for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
+            if nv != 1
+        ]
+        if wide:
+            raise ModelError(
+                f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
+                " fixed base.",
+                remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
+                f" them: {RobotModel.lock_options(wide)}.",
+            )
+        return model
+
 
 def chain_of(robot: str, loops: str) -> DrivenRobot:
     """Return the closed chain of a file of kinematic loops, as a robot of its driven joints.
@@ -368,33 +400,6 @@ def chain_of(robot: str, loops: str) -> DrivenRobot:
         loops: File of kinematic loops, name of a reference robot with loops, or `mimic`.
     """
     return DrivenRobot.of(load_closed_chain(loops, None if robot in ("", loops) else robot))
-
-
-def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
-    """Return the robot with a fixed base, and with some joints locked.
-
-    Args:
-        robot: URDF file, or a robot of example-robot-data.
-        lock: Joints to be locked: `JOINT` (at zero, or the nearest position within its limits) or
-            `JOINT=POSITION` [rad or m].
-
-    Raises:
-        ModelError: A joint is unknown or has several degrees of freedom.
-    """
-    model = RobotModel.from_urdf(robot).holding(lock=lock)
-    wide = [
-        name
-        for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
-        if nv != 1
-    ]
-    if wide:
-        raise ModelError(
-            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
-            " fixed base.",
-            remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
-            f" them: {RobotModel.lock_options(wide)}.",
-        )
-    return model
 
 
 def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:

@@ -26,7 +26,7 @@ from sysid_core.files import FileKind, hash_of
 from sysid_core.progress import Progress, silent
 from sysid_core.settings import build_settings
 from sysid_core.validation import Prediction
-from sysid_core.workflows.identification import IdentifiedArm, identify
+from sysid_core.workflows.identification import IdentifiedArm
 from sysid_core.workflows.inputs import RESULT, hashed, paths_by_role, work_key
 from sysid_core.workflows.settings import IdentifySettings
 
@@ -150,7 +150,9 @@ def _repeated(
         for role, paths in paths_by_role(inputs["files"]).items()
         for path, now in zip(paths, by_role[role], strict=True)
     }
-    found = identify(build_settings(IdentifySettings, inputs["options"], places), progress)
+    found = IdentifiedArm.from_files(
+        build_settings(IdentifySettings, inputs["options"], places), progress
+    )
     if not found.verdict.ok:
         raise EstimationError(
             "The verdict of the repeated identification is fail.",

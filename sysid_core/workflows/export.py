@@ -21,7 +21,7 @@ from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import RobotModel
 from sysid_core.servos import load_servos
 from sysid_core.signals import ColumnMap, Recording
-from sysid_core.workflows.arm_data import chain_of, load_recording
+from sysid_core.workflows.arm_data import ArmData, chain_of
 from sysid_core.workflows.certificate import CertificateCheck, is_same, verify_certificate
 from sysid_core.workflows.inputs import RESULT, mesh_places, recorded_settings
 from sysid_core.workflows.servo_export import (
@@ -108,7 +108,9 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
 
     def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
-        return tuple(load_recording(path, columns, settings.effort_kind, model) for path in paths)
+        return tuple(
+            ArmData.recording(path, columns, settings.effort_kind, model) for path in paths
+        )
 
     return ArmResult(
         Identification.load(folder, model),

@@ -286,23 +286,23 @@ class IdentifiedArm:
                 verdict += description.error.warnings(URDF)
         return cls(data, settings, fit, training, others, verdict, description, inputs or {})
 
+    @staticmethod
+    def from_files(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:
+        """Identify a robot from recordings in files.
 
-def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:
-    """Identify a robot from recordings in files.
+        Args:
+            settings: Settings of recordings, robot and fit.
+            progress: Function called with each step.
 
-    Args:
-        settings: Settings of recordings, robot and fit.
-        progress: Function called with each step.
-
-    Raises:
-        SysIdError: A file cannot be read, a recording does not belong to the robot, or settings are
-            contradictory.
-    """
-    if not settings.robot:
-        settings = replace(settings, robot=str(loops_urdf(settings.loops)))
-    data = ArmData.read(settings, progress)
-    inputs = inputs_of(settings)
-    return IdentifiedArm.of(data, settings.fit, progress, inputs=inputs, force=settings.force)
+        Raises:
+            SysIdError: A file cannot be read, a recording does not belong to the robot, or settings are
+                contradictory.
+        """
+        if not settings.robot:
+            settings = replace(settings, robot=str(loops_urdf(settings.loops)))
+        data = ArmData.read(settings, progress)
+        inputs = inputs_of(settings)
+        return IdentifiedArm.of(data, settings.fit, progress, inputs=inputs, force=settings.force)
 
 
 def _fitted(

@@ -19,10 +19,9 @@ from sysid_core.files import FileKind
 from sysid_core.planning import (
     LimitsFile,
     MotionChecker,
+    PosturePlan,
     Trajectory,
     plan_servo_motion,
-    plan_static_postures,
-    plan_through,
 )
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.design import Unknowns
@@ -169,7 +168,7 @@ def _postures(settings: PosturePlanSettings, planning: Planning) -> Planned:
     how = {"still": s.still, "rate_hz": planning.rate_hz, "seed": planning.seed}
     if s.through is not None:
         given = _read_postures(s.through, planning.model.joint_names)
-        trajectory = plan_through(checker, given, **how)  # type: ignore[arg-type]
+        trajectory = PosturePlan.through(checker, given, **how)
         return Planned(
             trajectory,
             checker.check(trajectory),
@@ -179,12 +178,12 @@ def _postures(settings: PosturePlanSettings, planning: Planning) -> Planned:
             facts={"postures": len(given)},
         )
     unknowns = Unknowns.of_arm(planning.model, terms=(FrictionTerm.OFFSET,))
-    found = plan_static_postures(
+    found = PosturePlan.of(
         checker,
         unknowns,
         s.count,
         progress=planning.progress,
-        **how,  # type: ignore[arg-type]
+        **how,
     )
     return Planned(
         found.trajectory,

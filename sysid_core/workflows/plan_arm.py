@@ -18,7 +18,7 @@ from sysid_core.report import Figure
 from sysid_core.robot import FrictionTerm, RobotModel
 from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
-from sysid_core.workflows.arm_data import load_recording
+from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.plan_settings import ArmPlanSettings
 from sysid_core.workflows.planned import Planned, Planning
 
@@ -149,7 +149,7 @@ def _known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -
         states = states[np.any(np.abs(states[:, 1]) > MOVING, axis=1)]
         q, v, a, duration = *np.moveaxis(states, 1, 0), len(states) / RATE_HZ
     else:
-        run = load_recording(path, ColumnMap.load(columns) if columns else None)
+        run = ArmData.recording(path, ColumnMap.load(columns) if columns else None)
         motion = RecordedMotion.of(model, run.joints)
         q, v, a, duration = motion.q, motion.v, motion.a, motion.duration
     if not len(q):

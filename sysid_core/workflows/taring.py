@@ -71,51 +71,51 @@ class Tared:
             }
         return out if self.full is None else out | _full_dict(self.full)
 
+    @staticmethod
+    def from_file(settings: TareSettings, progress: Progress = silent) -> Tared:
+        """Estimate the bias of the sensor and the load from static postures, and raise an error if the
+        mounting is wrong.
 
-def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
-    """Estimate the bias of the sensor and the load from static postures, and raise an error if the
-    mounting is wrong.
+        Args:
+            settings: Settings of recording, robot and sensor.
+            progress: Function called with each step.
 
-    Args:
-        settings: Settings of recording, robot and sensor.
-        progress: Function called with each step.
-
-    Raises:
-        SysIdError: There are too few postures, or the result is implausible.
-    """
-    progress(Step.READING)
-    run, model, frame, still, remarks = open_wrench(
-        settings.recording, settings.sensor, settings.table, settings.sensor_frame, tared=True
-    )
-    remarks = (*run.notes, *remarks)
-    if run.wrench is not None and not still:
-        require_sound_wrench(
-            run.wrench,
-            force_range=settings.force_range or None,
-            torque_range=settings.torque_range or None,
+        Raises:
+            SysIdError: There are too few postures, or the result is implausible.
+        """
+        progress(Step.READING)
+        run, model, frame, still, remarks = open_wrench(
+            settings.recording, settings.sensor, settings.table, settings.sensor_frame, tared=True
         )
-    postures = (StaticPostures.of_rows if still else StaticPostures.find)(run, model, frame)
-    progress(Step.FITTING)
-    if settings.check is not None:
-        kept = SensorCalibration.load(settings.check)
-        found, change = postures.retare(kept, temperature=settings.temperature)
-        found = replace(found, stamp_ns=_stamp_ns(settings, postures))
-        return Tared(found, kept=kept, change=change, remarks=remarks)
-    found, full = _fit(settings, postures, frame)
-    progress(Step.DELAY)
-    no_delay = ""
-    try:
-        find = ClockOffset.of_recording
-        clock = None if still else find(run, model, frame, max_offset_s=_MOST_DELAY_S)
-        if clock is not None and clock.is_known:
-            found = replace(found, delay=(clock.offset_s, clock.offset_sd))
-    except SignalError as err:
-        no_delay = str(err)
-    if settings.dress_pack:
-        found = postures.with_dress_pack(found)
-    elif settings.tool:
-        found = found.with_load_as_tool()
-    return Tared(found, full, remarks=remarks, no_delay=no_delay)
+        remarks = (*run.notes, *remarks)
+        if run.wrench is not None and not still:
+            require_sound_wrench(
+                run.wrench,
+                force_range=settings.force_range or None,
+                torque_range=settings.torque_range or None,
+            )
+        postures = (StaticPostures.of_rows if still else StaticPostures.find)(run, model, frame)
+        progress(Step.FITTING)
+        if settings.check is not None:
+            kept = SensorCalibration.load(settings.check)
+            found, change = postures.retare(kept, temperature=settings.temperature)
+            found = replace(found, stamp_ns=_stamp_ns(settings, postures))
+            return Tared(found, kept=kept, change=change, remarks=remarks)
+        found, full = _fit(settings, postures, frame)
+        progress(Step.DELAY)
+        no_delay = ""
+        try:
+            find = ClockOffset.of_recording
+            clock = None if still else find(run, model, frame, max_offset_s=_MOST_DELAY_S)
+            if clock is not None and clock.is_known:
+                found = replace(found, delay=(clock.offset_s, clock.offset_sd))
+        except SignalError as err:
+            no_delay = str(err)
+        if settings.dress_pack:
+            found = postures.with_dress_pack(found)
+        elif settings.tool:
+            found = found.with_load_as_tool()
+        return Tared(found, full, remarks=remarks, no_delay=no_delay)
 
 
 def require_sound_wrench(

@@ -31,7 +31,7 @@ from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, Rob
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
-from sysid_core.workflows.arm_data import drives_of, load_recording
+from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.settings import TorqueWeighingSettings
 
@@ -131,7 +131,7 @@ def weigh_by_torques(
     model = RobotModel.from_urdf(settings.robot).holding(lock=settings.lock)
     model = model.mounted(settings.gravity, settings.mount, gravity)
     current, torque = settings.target_current, settings.target_torque
-    drives = drives_of(model, columns, gains=not (current or torque))
+    drives = ArmData.drives(model, columns, gains=not (current or torque))
     if current or torque:
         some = settings.unloaded or settings.loaded
         found = _target_gains(model, some, columns, current, torque)
@@ -143,7 +143,7 @@ def weigh_by_torques(
         gain_sd = _gain_deviations(model, columns, settings.gain_sd)
 
     def read(paths: Sequence[Path]) -> list[Recording]:
-        return [load_recording(path, columns, settings.effort_kind) for path in paths]
+        return [ArmData.recording(path, columns, settings.effort_kind) for path in paths]
 
     loaded, unloaded = read(settings.loaded), read(settings.unloaded)
     for run in (*loaded, *unloaded):

@@ -18,7 +18,7 @@ from sysid_core.report import save_and_list, validation_report
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions
-from sysid_core.workflows.arm_data import chain_of, is_bag, load_recording, require_unseen
+from sysid_core.workflows.arm_data import ArmData, chain_of, require_unseen
 from sysid_core.workflows.identification import IdentifiedArm
 from sysid_core.workflows.inputs import RESULT, inputs_of
 from sysid_core.workflows.settings import ValidateSettings
@@ -74,55 +74,57 @@ class ValidatedArm:
         verdict = judge_predictions(predictions, "these runs", None)
         return cls(found.identification, tuple(predictions), verdict)
 
+    @staticmethod
+    def from_files(settings: ValidateSettings, progress: Progress = silent) -> ValidatedArm:
+        """Predict the efforts of recordings in files with an identified robot, and compare them with
+        the measured efforts.
 
-def validate(settings: ValidateSettings, progress: Progress = silent) -> ValidatedArm:
-    """Predict the efforts of recordings in files with an identified robot, and compare them with
-    the measured efforts.
+        Args:
+            settings: Settings of result folder, recordings and robot.
+            progress: Function called with each step.
 
-    Args:
-        settings: Settings of result folder, recordings and robot.
-        progress: Function called with each step.
-
-    Raises:
-        SysIdError: The folder contains no identification, or was fitted to one of the recordings.
-            An unusable recording only makes the verdict fail; a table without a column map is
-            refused.
-    """
-    progress(Step.READING)
-    robot, loops = settings.robot, settings.loops
-    model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
-    found = Identification.load(settings.identified, model)
-    settings = replace(settings, columns=settings.columns or _stored_columns(settings.identified))
-    columns = None if settings.columns is None else ColumnMap.load(settings.columns)
-    progress(Step.PREDICTING)
-    runs: list[Recording] = []
-    predictions: list[Prediction] = []
-    refused: list[Reason] = []
-
-    def refuse(source: object, err: SysIdError) -> None:
-        refused.append(
-            Reason.failure("refused", message=f"{source}: {err.message}", remedy=err.remedy)
+        Raises:
+            SysIdError: The folder contains no identification, or was fitted to one of the recordings.
+                An unusable recording only makes the verdict fail; a table without a column map is
+                refused.
+        """
+        progress(Step.READING)
+        robot, loops = settings.robot, settings.loops
+        model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
+        found = Identification.load(settings.identified, model)
+        settings = replace(
+            settings, columns=settings.columns or _stored_columns(settings.identified)
         )
+        columns = None if settings.columns is None else ColumnMap.load(settings.columns)
+        progress(Step.PREDICTING)
+        runs: list[Recording] = []
+        predictions: list[Prediction] = []
+        refused: list[Reason] = []
 
-    for path in settings.recordings:
-        try:
-            runs.append(load_recording(path, columns, settings.effort_kind, model))
-        except SysIdError as err:
-            if columns is None and path.exists() and not is_bag(path):
-                raise  # a missing option, which says nothing about the model
-            refuse(path, err)
-    require_unseen(runs, _result(settings.identified).get("fitted_samples") or {})
-    for run in runs:
-        try:
-            predictions.append(_predict(found, run))
-        except SysIdError as err:
-            refuse(run.source, err)
-    verdict = Verdict(tuple(refused)) + judge_predictions(
-        predictions, "these runs", _fitted_share(settings.identified)
-    )
-    results = [settings.identified / name for name in ("estimate.yaml", "parameters.yaml")]
-    inputs = inputs_of(settings, identified=results)
-    return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name, inputs)
+        def refuse(source: object, err: SysIdError) -> None:
+            refused.append(
+                Reason.failure("refused", message=f"{source}: {err.message}", remedy=err.remedy)
+            )
+
+        for path in settings.recordings:
+            try:
+                runs.append(ArmData.recording(path, columns, settings.effort_kind, model))
+            except SysIdError as err:
+                if columns is None and path.exists() and not ArmData.is_bag(path):
+                    raise  # a missing option, which says nothing about the model
+                refuse(path, err)
+        require_unseen(runs, _result(settings.identified).get("fitted_samples") or {})
+        for run in runs:
+            try:
+                predictions.append(_predict(found, run))
+            except SysIdError as err:
+                refuse(run.source, err)
+        verdict = Verdict(tuple(refused)) + judge_predictions(
+            predictions, "these runs", _fitted_share(settings.identified)
+        )
+        results = [settings.identified / name for name in ("estimate.yaml", "parameters.yaml")]
+        inputs = inputs_of(settings, identified=results)
+        return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name, inputs)
 
 
 def _predict(found: Identification, run: Recording) -> Prediction:

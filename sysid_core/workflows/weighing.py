@@ -169,59 +169,59 @@ class WeighedRecording(Weighed):
         write_json(folder / "result.json", self.to_dict())
         save_and_list(_report(self), folder / "report.html")
 
+    @staticmethod
+    def from_file(
+        recording: Path, settings: WeighSettings, progress: Progress = silent
+    ) -> WeighedRecording:
+        """Estimate the payload of a robot with a force-torque sensor from a recording.
 
-def weigh(
-    recording: Path, settings: WeighSettings, progress: Progress = silent
-) -> WeighedRecording:
-    """Estimate the payload of a robot with a force-torque sensor from a recording.
+        Args:
+            recording: Path of a rosbag2 folder, MCAP file or table.
+            settings: Settings of sensor, shape and method.
+            progress: Function called with each step.
 
-    Args:
-        recording: Path of a rosbag2 folder, MCAP file or table.
-        settings: Settings of sensor, shape and method.
-        progress: Function called with each step.
-
-    Raises:
-        SysIdError: The recording cannot be read or used, or a setting is invalid.
-    """
-    progress(Step.READING)
-    diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
-    truth = None if settings.truth is None else _read_truth(settings.truth)
-    run, model, weighing, body, remarks = _weighing(recording, settings, progress)
-    solid = None if body is None or body.fingers is not None else body
-    compared = settings.compare or settings.method != "map"
-    others = _others(settings.method, weighing, solid) if compared else {}
-    estimate = others.get(settings.method, weighing.estimate)
-    q, pi = run.joints.ordered(model.joint_names).q, estimate.values
-    verdict = Weighing.judge(estimate, weighing.calibration, weighing.changes)
-    verdict += Verdict((*weighing.reasons, *_other_order(recording, settings, weighing)))
-    if run.units_assumed:
-        verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
-    carried = CarriedBody(model, weighing.sensor_frame, pi)
-    verdict += carried.judged(q)
-    if run.joints.effort_kind.is_torque and not (
-        weighing.smoothed and carried.torques_agree(weighing.smoothed, run.joints)
-    ):
-        verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
-    if diagram is not None and pi[0] > 0:
-        sensor_frame = weighing.sensor_frame
-        X = model.fixed_pose(settings.flange_frame or sensor_frame, sensor_frame)
-        verdict += Verdict((_rated(diagram, PayloadSummary.of(estimate), X),))
-    progress(Step.WRITING)
-    return WeighedRecording(
-        estimate,
-        verdict,
-        recording,
-        run,
-        model,
-        weighing,
-        settings.method,
-        others,
-        solid,
-        truth,
-        settings.flange_frame,
-        remarks,
-        inputs_of(settings, recording=(recording,)),
-    )
+        Raises:
+            SysIdError: The recording cannot be read or used, or a setting is invalid.
+        """
+        progress(Step.READING)
+        diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
+        truth = None if settings.truth is None else _read_truth(settings.truth)
+        run, model, weighing, body, remarks = _weighing(recording, settings, progress)
+        solid = None if body is None or body.fingers is not None else body
+        compared = settings.compare or settings.method != "map"
+        others = _others(settings.method, weighing, solid) if compared else {}
+        estimate = others.get(settings.method, weighing.estimate)
+        q, pi = run.joints.ordered(model.joint_names).q, estimate.values
+        verdict = Weighing.judge(estimate, weighing.calibration, weighing.changes)
+        verdict += Verdict((*weighing.reasons, *_other_order(recording, settings, weighing)))
+        if run.units_assumed:
+            verdict += Verdict((Reason.not_judged("force-unit-assumed"),))
+        carried = CarriedBody(model, weighing.sensor_frame, pi)
+        verdict += carried.judged(q)
+        if run.joints.effort_kind.is_torque and not (
+            weighing.smoothed and carried.torques_agree(weighing.smoothed, run.joints)
+        ):
+            verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
+        if diagram is not None and pi[0] > 0:
+            sensor_frame = weighing.sensor_frame
+            X = model.fixed_pose(settings.flange_frame or sensor_frame, sensor_frame)
+            verdict += Verdict((_rated(diagram, PayloadSummary.of(estimate), X),))
+        progress(Step.WRITING)
+        return WeighedRecording(
+            estimate,
+            verdict,
+            recording,
+            run,
+            model,
+            weighing,
+            settings.method,
+            others,
+            solid,
+            truth,
+            settings.flange_frame,
+            remarks,
+            inputs_of(settings, recording=(recording,)),
+        )
 
 
 def _weighing(

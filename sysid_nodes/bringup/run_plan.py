@@ -227,7 +227,9 @@ def weighed_again(specs: Sequence[NodeSpec], bag: Path, folder: Path) -> str:
         "calibration": Path(p["calibration"]) if p.get("calibration") else None,
     }
     try:
-        workflows.weigh(bag, build_settings(WeighSettings, given)).write(folder)
+        workflows.WeighedRecording.from_file(bag, build_settings(WeighSettings, given)).write(
+            folder
+        )
     except (SysIdError, OSError, ValueError) as err:  # the run itself is over, and saved
         return f"No report: {err}"
     return f"Report: {folder / 'report.html'}"

@@ -27,7 +27,7 @@ from sysid_core.files import (
 )
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import ColumnMap, Recording
-from sysid_core.workflows import drives_of, inputs_of, load_recording
+from sysid_core.workflows import ArmData, inputs_of
 
 _KIND = FileKind("recipe", "See sysid_studies/bench/recipes for examples.", BatchError)
 
@@ -222,7 +222,7 @@ def read_split(recipe: Recipe, data: Path) -> Split:
         tuple(_read(recipe, folder, part, columns, model) for part in parts)
         for parts in (recipe.fit, recipe.judge)
     )
-    drives = drives_of(model, columns)
+    drives = ArmData.drives(model, columns)
     if columns is not None and columns.gravity is not None:
         model = model.with_gravity(columns.gravity)
     if recipe.robot.gravity == "estimate":
@@ -251,7 +251,7 @@ def _read(
     if recipe.npz is not None:
         run = _read_arrays(recipe, folder / part.path, model.joint_names)
     else:
-        run = load_recording(folder / part.path, columns, recipe.effort_kind)
+        run = ArmData.recording(folder / part.path, columns, recipe.effort_kind)
     n = len(run.joints)
     joints = run.joints.select(slice(int(part.begin * n), int(part.end * n), recipe.every))
     names = recipe.robot.rename if recipe.robot else {}

@@ -308,10 +308,10 @@ def test_recordings_that_were_moved_or_changed_are_told(result, tmp_path):
 def test_a_result_in_memory_is_exported_without_a_proof_to_repeat(result, tmp_path):
     import sysid_core as sysid
     from sysid_core.signals import ColumnMap
-    from sysid_core.workflows import load_recording
+    from sysid_core.workflows import ArmData
 
     columns_map = ColumnMap.load(result / "columns.yaml")
-    runs = [load_recording(result / f"{name}.csv", columns_map) for name in ("train",)]
+    runs = [ArmData.recording(result / f"{name}.csv", columns_map) for name in ("train",)]
     found = sysid.identify(str(result / "robot.urdf"), runs, friction="usual")
     made = found.export(tmp_path, ["urdf", "mjcf"])
     assert [one.target.value for one in made] == ["urdf", "mjcf"]

@@ -49,7 +49,7 @@ from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
-from sysid_core.workflows import ArmData, IdentifiedArm, drives_of, load_recording
+from sysid_core.workflows import ArmData, IdentifiedArm
 
 RATE = 100.0
 
@@ -505,8 +505,8 @@ def test_counterweights_and_springs_are_no_other_mounting(shared_data):
     folder = shared_data / "dvrk_psm"
     model = DrivenRobot.of(load_closed_chain("mimic", str(folder / "psm_mimic.urdf")))
     columns = ColumnMap.load(folder / "psm.yaml")
-    run = load_recording(folder / "one.csv", columns, "", model)
-    found = examine(model, [run], drives_of(model, columns))
+    run = ArmData.recording(folder / "one.csv", columns, "", model)
+    found = examine(model, [run], ArmData.drives(model, columns))
     assert not found.findings
     assert not found.verdict.failures
 

@@ -11,7 +11,7 @@ from sysid_cli.app import app
 from sysid_core.errors import ExcitationError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, check_motion
 from sysid_core.planning.design import Unknowns
-from sysid_core.planning.postures import plan_static_postures, plan_through
+from sysid_core.planning.postures import PosturePlan
 from sysid_core.robot import FrictionTerm, RobotModel
 
 
@@ -25,7 +25,7 @@ def checker() -> MotionChecker:
 
 def test_chosen_postures_tell_more_than_random_ones_and_are_at_rest(checker, rng):
     unknowns = Unknowns.of_arm(checker.model, terms=(FrictionTerm.OFFSET,))
-    plan = plan_static_postures(checker, unknowns, 6, still=0.5, seed=2)
+    plan = PosturePlan.of(checker, unknowns, 6, still=0.5, seed=2)
     assert check_motion(checker.model, plan.trajectory, checker.limits).is_safe
     spans = [s for s in plan.trajectory.segments if s.label.startswith("posture")]
     for span, q in zip(spans, plan.postures, strict=True):
@@ -39,21 +39,21 @@ def test_chosen_postures_tell_more_than_random_ones_and_are_at_rest(checker, rng
 
     random = [volume(rng.uniform(-np.pi, np.pi, plan.postures.shape)) for _ in range(20)]
     assert volume(plan.postures) > np.median(random)  # which keep to no limits
-    again = plan_static_postures(checker, unknowns, 6, still=0.5, seed=2)
+    again = PosturePlan.of(checker, unknowns, 6, still=0.5, seed=2)
     np.testing.assert_array_equal(again.trajectory.q, plan.trajectory.q)
 
 
 def test_given_postures_are_passed_in_their_order(checker, tmp_path):
     given = np.array([[-1.2, -1.4, 0.2], [-1.5, -1.0, 0.6], [-1.0, -1.6, 0.0]])
-    trajectory = plan_through(checker, given, still=0.2)
+    trajectory = PosturePlan.through(checker, given, still=0.2)
     spans = [s for s in trajectory.segments if s.label.startswith("posture")]
     np.testing.assert_allclose([trajectory.at(s.end)[0] for s in spans], given, atol=1e-9)
     file = tmp_path / "given.csv"
     high = MotionChecker(checker.model, checker.limits.replace(ground_height=0.9))
     with pytest.raises(ExcitationError, match="ground"):
-        plan_through(high, given)
+        PosturePlan.through(high, given)
     with pytest.raises(ExcitationError, match="do not belong"):
-        plan_through(checker, given[:, :2])
+        PosturePlan.through(checker, given[:, :2])
     model = RobotModel.from_urdf("ur5")
     full = np.hstack([np.tile([0.0, -1.2, 1.2], (3, 1)), given])
     file.write_text(

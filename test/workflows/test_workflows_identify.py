@@ -30,10 +30,6 @@ from sysid_core.workflows import (
     SequentialSettings,
     ValidatedArm,
     ValidateSettings,
-    drives_of,
-    identify,
-    load_recording,
-    validate,
 )
 
 FIT = FitSettings(method="wls", friction="usual", differentiate="filter", motion_cutoff_hz=12.0)
@@ -56,7 +52,7 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> IdentifySettings:
 @pytest.fixture(scope="module")
 def from_files(arm):
     steps: list[Step] = []
-    return identify(arm, steps.append), steps
+    return IdentifiedArm.from_files(arm, steps.append), steps
 
 
 def test_steps_come_in_order_and_their_shares_grow(from_files) -> None:
@@ -139,10 +135,10 @@ def _data(arm, change) -> ArmData:
     model, columns = RobotModel.from_urdf(arm.robot), ColumnMap.load(arm.columns)
     runs = []
     for path in (*arm.recordings, *arm.validate):
-        run = load_recording(path, columns)
+        run = ArmData.recording(path, columns)
         effort = change(run.joints.time, run.joints.effort.copy())
         runs.append(replace(run, joints=replace(run.joints, effort=effort)))
-    return ArmData.of(model, runs[:1], drives_of(model, columns), FIT, others=runs[1:])
+    return ArmData.of(model, runs[:1], ArmData.drives(model, columns), FIT, others=runs[1:])
 
 
 def _late(time, effort, joints, by):
@@ -216,11 +212,11 @@ def test_a_fitted_recording_cannot_judge(arm, from_files, tmp_path) -> None:
     copy = tmp_path / "another_name.csv"
     copy.write_bytes(arm.recordings[0].read_bytes() + b"# written anew\n")
     with pytest.raises(EstimationError, match="cannot be used for validation"):
-        identify(replace(arm, validate=(copy,)))
+        IdentifiedArm.from_files(replace(arm, validate=(copy,)))
     found, _ = from_files
     found.write(tmp_path / "result")
     with pytest.raises(EstimationError, match="was fitted"):
-        validate(
+        ValidatedArm.from_files(
             ValidateSettings(
                 identified=tmp_path / "result",
                 recordings=(copy,),

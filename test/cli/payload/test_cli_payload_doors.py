@@ -27,7 +27,7 @@ from sysid_core.signals import (
     export_recording,
 )
 from sysid_core.signals.wrench import SensorCalibration
-from sysid_core.workflows import WeighSettings, weigh
+from sysid_core.workflows import WeighedRecording, WeighSettings
 
 MASS = 1.3  # [kg]
 RATE = 100.0  # [Hz]
@@ -266,7 +266,7 @@ def test_quaternions_in_another_order_are_told_from_a_turned_sensor(
     names = ",".join(f"pose.{k}" for k in range(7))
     settings = WeighSettings(compare=False)
     table = replace(settings.table, pose_columns=names, rotation=order, still=True)
-    found = weigh(tmp_path / "still.npz", replace(settings, table=table))
+    found = WeighedRecording.from_file(tmp_path / "still.npz", replace(settings, table=table))
     asked = {"wrench-misdescribed", "quaternion-order"}
     assert asked & {reason.code for reason in found.verdict.reasons} == codes
     assert found.verdict.ok is ("quaternion-order" not in codes)
