@@ -52,7 +52,7 @@ def identifiability(
     from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.report import IdentifiabilityPage, save_and_list
     from sysid_core.robot import RobotModel
-    from sysid_core.robot.loops import reference_loops
+    from sysid_core.robot.loops import LoopsFile
 
     if sum((no_gravity, gravity is not None, bool(mount))) > 1:
         raise IdentifiabilityError(
@@ -68,7 +68,7 @@ def identifiability(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
     )
     model = model.mounted(mount=mount)
-    if robot in reference_loops():
+    if robot in LoopsFile.references():
         remark(
             "warning:",
             f"The loops of '{robot}' are ignored: this is its open chain. To analyse the closed"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.identifiability import NumericalRank, random_states
+from sysid_core.identifiability import NumericalRank
 from sysid_core.identifiability.rpna import (
     Identifiability,
     combination_text,
@@ -212,7 +212,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
         # The torso's own column and ten parameters aren't in the paper's table.
         first = 1 if paper.floating_base else 0
         bodies, light = answer.bodies[first:], weightless.bodies[first:]
-        q, v, a = random_states(model, 20 * model.n_bodies + 20, rng)
+        q, v, a = model.random_states(20 * model.n_bodies + 20, rng)
         Y = model.torque_regressor(q, v, a)
         Y_m = np.concatenate([Y, Rotor.regressor(model, rotors, q, v, a)], axis=2)
         sampled, with_rotors = (NumericalRank.of(x.reshape(-1, x.shape[-1])).rank for x in (Y, Y_m))
@@ -241,7 +241,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
             with_rotors - own,
         )
         if paper.robot == "puma560":
-            q, v, a = random_states(model, 20 * model.n_bodies + 20, rng)
+            q, v, a = model.random_states(20 * model.n_bodies + 20, rng)
             Y0 = (
                 RobotModel.from_urdf("puma560", gravity=(0, 0, 0))
                 .torque_regressor(q, v, a)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sysid_core import estimation, identifiability, robot
+from sysid_core import estimation, robot
 from sysid_core.estimation import fit as fitting
 from sysid_core.estimation.fit.regression import compress, solve_compressed
 from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
@@ -92,7 +92,7 @@ def leg() -> loops.ClosedChain:
 
 @cache
 def motion() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return identifiability.random_states(arm(), 5, np.random.default_rng(0))
+    return arm().random_states(5, np.random.default_rng(0))
 
 
 @cache
@@ -144,7 +144,7 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (loops.ClosedChain.passive_condition, lambda: (leg(), leg_motion().q), of_leg),
     (loops.ClosedChain.drive_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (loops.ClosedChain.regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
-    (identifiability.random_states, lambda: (arm(), 5, np.random.default_rng(0)), of_arm),
+    (robot.RobotModel.random_states, lambda: (arm(), 5, np.random.default_rng(0)), of_arm),
     (rpna.coupling_matrix, lambda: (arm(),), lambda: {**of_arm()}),
     (quantisation, lambda: (np.arange(12.0).reshape(6, 2),), lambda: {"n": 2}),
     (solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),

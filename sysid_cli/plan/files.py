@@ -129,10 +129,10 @@ def show(*, given: MotionSettings, loops: str = "", out: Path = Path("motion.htm
     """
     from sysid_core.planning import MotionChecker
     from sysid_core.report import motion_report, save_and_list
-    from sysid_core.robot.loops import load_closed_chain, reference_loops
+    from sysid_core.robot.loops import LoopsFile, load_closed_chain
 
     require_folder(out.parent)
-    loops = loops or (given.robot if given.robot in reference_loops() else "")
+    loops = loops or (given.robot if given.robot in LoopsFile.references() else "")
     model, bounds, motion = given.load()
     checker = MotionChecker(model, bounds)
     facts = {"file": given.file.name, "duration": f"{motion.duration:.1f} s"}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Structural and practical identifiability of parameters."""
 
-from sysid_core.identifiability.base_parameters import BaseParameters, NumericalRank, random_states
+from sysid_core.identifiability.base_parameters import BaseParameters, NumericalRank
 from sysid_core.identifiability.constrained import ConstrainedRanks
 from sysid_core.identifiability.excitation import Excitation
 
@@ -10,5 +10,4 @@ __all__ = [
     "ConstrainedRanks",
     "Excitation",
     "NumericalRank",
-    "random_states",
 ]

@@ -9,13 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import IdentifiabilityError
-from sysid_core.robot import Array, RobotModel
-from sysid_core.robot.loops import ClosedChain, DrivenRobot
+from sysid_core.robot import Array
 
 _WORDS = {
     "m": "mass",
@@ -186,49 +183,3 @@ class NumericalRank:
 def _column_scale(Y: Array) -> Array:
     scale = np.linalg.norm(Y, axis=0)
     return np.where(scale > 1e-12 * max(scale.max(initial=0.0), 1e-300), scale, np.inf)
-
-
-def random_states(
-    model: RobotModel, n_samples: int, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Return random positions (K, nq), velocities and accelerations (K, nv) for rank tests; joint
-    limits are ignored.
-
-    Raises:
-        IdentifiabilityError: Hardly any posture closes the loops of the closed chain.
-    """
-    if isinstance(model, DrivenRobot):
-        q = random_postures(model.chain, n_samples, rng)[:, model.chain.actuated_columns]
-    else:
-        neutral = pin.neutral(model.pin_model)
-        turns = (rng.uniform(-np.pi, np.pi, model.nv) for _ in range(n_samples))
-        q = np.array([pin.integrate(model.pin_model, neutral, turn) for turn in turns])
-    v, a = rng.normal(size=(2, n_samples, model.nv)) * np.array([2.0, 5.0])[:, None, None]
-    return q, v, a
-
-
-def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
-    """Return random postures of all joints with closed loops, (K, n), within the excitation range
-    of the file of kinematic loops, or else the limits of the driven joints.
-
-    Raises:
-        IdentifiabilityError: Hardly any posture closes the loops.
-    """
-    lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
-    lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
-    shape = (2 * n_samples, chain.n_actuated)
-    postures: list[Array] = []
-    for _ in range(20):
-        if chain.box is not None:
-            q_a = chain.box.positions(rng.uniform(-1.0, 1.0, shape))
-        else:
-            q_a = rng.uniform(lower, upper, shape)
-        found = chain.try_assemble(q_a)
-        postures.append(found.q[found.assembled])
-        if sum(map(len, postures)) >= n_samples:
-            return np.concatenate(postures)[:n_samples]
-    raise IdentifiabilityError(
-        f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{chain.name}'"
-        " assemble.",
-        remedy="Give a box of motion (`excitation`) in the file of kinematic loops, or tighter URDF joint limits.",
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.identifiability.base_parameters import NumericalRank, random_postures, random_states
+from sysid_core.identifiability.base_parameters import NumericalRank
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot.loops import ClosedChain, DrivenRobot
 
@@ -51,7 +51,7 @@ class ConstrainedRanks:
         model = with_exact_angles(DrivenRobot.of(chain))[0]
         assert isinstance(model, DrivenRobot)
         chain = model.chain
-        q = random_postures(chain, STATES, rng)
+        q = chain.random_postures(STATES, rng)
         q_a = q[:, chain.actuated_columns]
         v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
         motion = chain.motion(q_a, v_a, a_a, q=q)
@@ -60,7 +60,7 @@ class ConstrainedRanks:
         split = 10 * chain.model.n_bodies
         own = [chain.model.joint_names.index(name) for name in chain.actuated]
         drives = [split + 4 * i + k for i in own for k in range(4)]
-        Y = chain.model.torque_regressor(*random_states(chain.model, STATES, rng))
+        Y = chain.model.torque_regressor(*chain.model.random_states(STATES, rng))
         return cls(
             open_tree=NumericalRank.of(Y.reshape(-1, split), TOLERANCE),
             inertial=NumericalRank.of(W[:, :split], TOLERANCE),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sysid_core.planning.limits import MotionLimits
     from sysid_core.planning.limits_file import LimitsFile
     from sysid_core.planning.motion_check import MotionChecker, check_motion
+    from sysid_core.planning.postures import PosturePlan
     from sysid_core.planning.tool_frame import joints_beside_arm
     from sysid_core.planning.trajectory import Segment, Trajectory
     from sysid_core.planning.transfer import minimum_jerk, plan_transfer
@@ -29,6 +30,7 @@ __all__ = [
     "MotionChecker",
     "MotionLimits",
     "Obstacle",
+    "PosturePlan",
     "RobotGeometry",
     "Segment",
     "Trajectory",

@@ -413,6 +413,20 @@ class RobotModel:
                 )
         return out
 
+    def random_states(self, n_samples: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Return random positions (K, nq), velocities and accelerations (K, nv) for rank tests;
+        joint limits are ignored.
+        """
+        neutral = pin.neutral(self.pin_model)
+        turns = (rng.uniform(-np.pi, np.pi, self.nv) for _ in range(n_samples))
+        q = np.array([pin.integrate(self.pin_model, neutral, turn) for turn in turns])
+        return q, *self.random_rates(n_samples, rng)
+
+    def random_rates(self, n_samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return random velocities and accelerations of the joints, shape (K, nv) each."""
+        v, a = rng.normal(size=(2, n_samples, self.nv)) * np.array([2.0, 5.0])[:, None, None]
+        return v, a
+
     def with_pi(self, pi: ArrayLike) -> RobotModel:
         """Return a copy with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
 

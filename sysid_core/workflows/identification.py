@@ -25,7 +25,7 @@ from sysid_core.report import (
     save_and_list,
     sequential_report,
 )
-from sysid_core.robot.loops import loops_urdf
+from sysid_core.robot.loops import LoopsFile
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows.arm_data import ArmData, require_unseen
@@ -299,7 +299,7 @@ class IdentifiedArm:
                 contradictory.
         """
         if not settings.robot:
-            settings = replace(settings, robot=str(loops_urdf(settings.loops)))
+            settings = replace(settings, robot=str(LoopsFile.urdf_of(settings.loops)))
         data = ArmData.read(settings, progress)
         inputs = inputs_of(settings)
         return IdentifiedArm.of(data, settings.fit, progress, inputs=inputs, force=settings.force)

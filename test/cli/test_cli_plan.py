@@ -108,8 +108,8 @@ def test_malformed_options_are_named(tmp_path, option, value, message):
 
 def test_help_shows_units_and_the_command_s_own_defaults():
     text = run("arm", "--help")
-    assert "[m/s]" in text and "0.9" in text  # velocity share; elsewhere 1
-    assert "0.9" not in run("payload", "--help")
+    assert "[m/s]" in text and "default: 60]" in text  # candidates; of servos 40
+    assert "default: 40]" in run("servos", "--help")
 
 
 def test_motions_of_a_closed_chain_are_planned_checked_and_written(tmp_path):

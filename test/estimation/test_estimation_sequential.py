@@ -14,7 +14,6 @@ from sysid_core.estimation.sequential import (
     SequentialLeastSquares,
     motion_segments,
 )
-from sysid_core.identifiability import random_states
 from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.planning import Segment, Trajectory
 from sysid_core.robot import INERTIAL_UNITS, DriveTrain, FrictionModel, FrictionTerm, RobotModel
@@ -50,7 +49,7 @@ class Bench:
         self.Y = self.rows(q, v, a)
         self.starts = tuple(range(0, len(q), len(parts[0][0])))
         # The rows' span that ideal motion of all joints reaches.
-        states = random_states(model, 150, rng)
+        states = model.random_states(150, rng)
         spread = self.rows(*states).reshape(-1, self.Y.shape[2])
         self.structure = np.linalg.qr(spread, mode="r")
         self.names = model.parameter_names + self.friction.names

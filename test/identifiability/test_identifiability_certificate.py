@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability import BaseParameters, Excitation, random_states
+from sysid_core.identifiability import BaseParameters, Excitation
 from sysid_core.identifiability.rpna import combination_text, structural_identifiability
 from sysid_core.identifiability.rpna.answer import StructuralVerdict
 from sysid_core.robot import RobotModel
@@ -13,7 +13,7 @@ from sysid_core.robot import RobotModel
 
 def test_certificate_of_full_motion_is_maximal(rng):
     model = RobotModel.from_urdf("puma560")
-    Y = model.torque_regressor(*random_states(model, 60, rng))
+    Y = model.torque_regressor(*model.random_states(60, rng))
     excitation = Excitation.measured(structural_identifiability(model), Y)
 
     assert excitation.maximally_exciting

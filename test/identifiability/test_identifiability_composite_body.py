@@ -9,7 +9,6 @@ import pytest
 
 from sysid_core.errors import ExcitationError, IdentifiabilityError, ModelError
 from sysid_core.identifiability import BaseParameters
-from sysid_core.identifiability.base_parameters import random_states
 from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
@@ -90,7 +89,7 @@ def test_map_to_base_parameters_is_exact_on_odd_arms(name, rng) -> None:
     for offsets in (None, np.zeros((len(kinds), 3))):
         model = arm(rng, kinds, axes, gravity, offsets)
         minimal = MinimalConstants.of(model)
-        Y = model.torque_regressor(*random_states(model, 10 * model.n_bodies + 20, rng))
+        Y = model.torque_regressor(*model.random_states(10 * model.n_bodies + 20, rng))
         names = model.parameter_names
         sampled = BaseParameters.sampled(Y.reshape(-1, Y.shape[-1]), names)
         for base in (sampled, structural_identifiability(model).base):

@@ -7,7 +7,7 @@ import pytest
 from special_robots import GEN3, chain_urdf, coupled_regressor, hand_urdf
 
 from sysid_core.errors import IdentifiabilityError, ModelError
-from sysid_core.identifiability import Excitation, random_states
+from sysid_core.identifiability import Excitation
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
 from sysid_core.identifiability.rpna.structural import exact_angle
 from sysid_core.robot import RobotModel, Rotor
@@ -141,7 +141,7 @@ def test_rounded_angles_are_analysed_both_ways():
 def test_data_are_held_against_the_practical_answer(rng):
     model = RobotModel.from_urdf(chain_urdf(GEN3))
     answer = structural_identifiability(model)
-    Y = model.torque_regressor(*random_states(model, 60, rng))
+    Y = model.torque_regressor(*model.random_states(60, rng))
     excitation = Excitation.measured(answer, Y)
 
     assert answer.practical is answer.exact_angles

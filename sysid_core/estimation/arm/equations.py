@@ -30,7 +30,6 @@ from sysid_core.estimation.arm.spans import RegressorBlocks, Span, evenly_spread
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.regression import friction_scale_from_squares
-from sysid_core.identifiability import random_states
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import (
     INERTIAL_UNITS,
@@ -61,7 +60,7 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel) -> Array:
     model = with_exact_angles(model)[0].with_pi(model.pi)
     rng = np.random.default_rng(7)
     n_samples = max(12 * model.n_bodies, len(friction.names)) + 30
-    q, v, a = random_states(model, n_samples, rng)
+    q, v, a = model.random_states(n_samples, rng)
     angles = rng.uniform(-np.pi, np.pi, (n_samples, model.nv))
     if q.shape[1] == model.nv:
         angles = q

@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 
 __getattr__ = names_of(__name__, __file__)
 
-__all__ = ["ArmFit", "FitSettings", "processing_of"]
+__all__ = ["ArmFit", "FitSettings"]

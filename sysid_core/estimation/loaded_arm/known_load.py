@@ -18,7 +18,7 @@ from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regress
 from sysid_core.estimation.payload import DensityPrior
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
-from sysid_core.identifiability import NumericalRank, random_states
+from sysid_core.identifiability import NumericalRank
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
@@ -194,7 +194,7 @@ def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Param
     """Return the structural rank of the ten load parameters at a frame of this arm, with a verdict
     for each.
     """
-    states = random_states(model, 40, np.random.default_rng(0))
+    states = model.random_states(40, np.random.default_rng(0))
     Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
     length = np.linalg.norm(Y, axis=0)
     unseen = length <= RANK_TOLERANCE * length.max(initial=1e-300)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import BaseParameters, random_states
+from sysid_core.identifiability import BaseParameters
 from sysid_core.identifiability.rpna import (
     Identifiability,
     structural_identifiability,
@@ -221,7 +221,7 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     names = model.parameter_names + friction.names
     tree = with_exact_angles(model)[0]
     rng = np.random.default_rng(7)
-    q, v, a = random_states(tree, 2 * len(names) // model.nv + 60, rng)
+    q, v, a = tree.random_states(2 * len(names) // model.nv + 60, rng)
     angles = q if q.shape[1] == model.nv else rng.uniform(-np.pi, np.pi, v.shape)
     Y = tree.torque_regressor(q, v, a)
     Phi = friction.regressor(angles, v, a)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import BaseParameters, random_states
+from sysid_core.identifiability import BaseParameters
 from sysid_core.identifiability.composite_bodies import (
     BackwardSolution,
     MinimalConstants,
@@ -58,7 +58,7 @@ class MoveChooser:
         self.locked_measured = locked_measured
         self.minimal: MinimalConstants = MinimalConstants.of(self.model)
         model = self.model
-        q, v, a = random_states(model, 12 * model.n_bodies + 30, rng)
+        q, v, a = model.random_states(12 * model.n_bodies + 30, rng)
         angles = rng.uniform(-np.pi, np.pi, (len(q), model.nv))
         Y = self._rows(q if q.shape[1] == model.nv else angles, v, a)
         names = self.minimal.names + friction.names

@@ -3,7 +3,7 @@
 
 from sysid_core.robot.loops.chain import ClosedChain, ConstrainedMotion
 from sysid_core.robot.loops.driven import DrivenRobot
-from sysid_core.robot.loops.file import load_closed_chain, loops_urdf, reference_loops
+from sysid_core.robot.loops.file import LoopsFile, load_closed_chain
 from sysid_core.robot.loops.mechanism import (
     Coupling,
     JointDrive,
@@ -22,8 +22,7 @@ __all__ = [
     "Loop",
     "LoopEnd",
     "LoopKind",
+    "LoopsFile",
     "MotionBox",
     "load_closed_chain",
-    "loops_urdf",
-    "reference_loops",
 ]

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.robot.drives import DriveTrain
 from sysid_core.robot.friction import FrictionModel
 from sysid_core.robot.inertia import Array
@@ -231,6 +231,32 @@ class ClosedChain(ClosedMechanism):
         moved = (touched[group_of == k].any(axis=0)[driven] for k in range(count))
         groups = (tuple(names[together].tolist()) for together in moved)
         return tuple(group for group in groups if len(group) > 1)
+
+    def random_postures(self, n_samples: int, rng: np.random.Generator) -> Array:
+        """Return random postures of all joints with closed loops, (K, n), within the excitation range
+        of the file of kinematic loops, or else the limits of the driven joints.
+
+        Raises:
+            IdentifiabilityError: Hardly any posture closes the loops.
+        """
+        lower, upper = (limit[self.actuated_columns] for limit in self.model.position_limits)
+        lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+        shape = (2 * n_samples, self.n_actuated)
+        postures: list[Array] = []
+        for _ in range(20):
+            if self.box is not None:
+                q_a = self.box.positions(rng.uniform(-1.0, 1.0, shape))
+            else:
+                q_a = rng.uniform(lower, upper, shape)
+            found = self.try_assemble(q_a)
+            postures.append(found.q[found.assembled])
+            if sum(map(len, postures)) >= n_samples:
+                return np.concatenate(postures)[:n_samples]
+        raise IdentifiabilityError(
+            f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{self.name}'"
+            " assemble.",
+            remedy="Give a box of motion (`excitation`) in the file of kinematic loops, or tighter URDF joint limits.",
+        )
 
 
 def drive_friction(joints: Sequence[str]) -> FrictionModel:

@@ -276,3 +276,13 @@ class DrivenRobot(RobotModel):
     def with_pi(self, pi: ArrayLike) -> DrivenRobot:
         """Return a copy with other inertial parameters of its bodies, shape (n_bodies, 10)."""
         return replace(self, pin_model=self.tree.with_pi(pi).pin_model)
+
+    def random_states(self, n_samples: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Return random positions within the excitation range, velocities and accelerations of the
+        driven joints, shape (K, n_a) each.
+
+        Raises:
+            IdentifiabilityError: Hardly any posture closes the loops of the closed chain.
+        """
+        q = self.chain.random_postures(n_samples, rng)[:, self.chain.actuated_columns]
+        return q, *self.random_rates(n_samples, rng)

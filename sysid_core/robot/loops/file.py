@@ -208,6 +208,29 @@ class LoopsFile(FileSchema):
             half=np.array([entry.half for entry in box]),
         )
 
+    @staticmethod
+    def urdf_of(loops: str | Path) -> Path:
+        """Return the path of the URDF that is named in a file of kinematic loops.
+
+        Args:
+            loops: Path of the YAML file, or name of a reference robot with loops.
+
+        Raises:
+            ModelError: The file is invalid, or names no URDF.
+        """
+        path, file = _read(loops)
+        if not file.urdf:
+            raise _FILE.refusal(
+                path, "`urdf` is missing", "Name the URDF in the file, or give it as an option."
+            )
+        return path.parent / file.urdf
+
+    @staticmethod
+    def references() -> dict[str, Path]:
+        """Return the file of kinematic loops of each reference robot that has one, by the names of the robots."""
+        files = {name: path.with_suffix(".yaml") for name, path in reference_robots().items()}
+        return {name: path for name, path in files.items() if path.is_file()}
+
 
 def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> ClosedChain:
     """Load a mechanism from its YAML file and URDF.
@@ -234,9 +257,9 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
         return chain_of_mimic_joints(RobotModel.from_urdf(urdf))
     path, file = _read(loops)
     if urdf is None:
-        source: str | Path = loops_urdf(loops)
+        source: str | Path = LoopsFile.urdf_of(loops)
     else:
-        loops_beside = reference_loops().get(str(urdf))
+        loops_beside = LoopsFile.references().get(str(urdf))
         source = loops_beside.with_suffix(".urdf") if loops_beside else urdf
     model = _load_model(urdf_text(source), file)
     try:
@@ -245,27 +268,10 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
         raise _FILE.refusal(path, err.message, err.remedy) from err
 
 
-def loops_urdf(loops: str | Path) -> Path:
-    """Return the path of the URDF that is named in a file of kinematic loops.
-
-    Args:
-        loops: Path of the YAML file, or name of a reference robot with loops.
-
-    Raises:
-        ModelError: The file is invalid, or names no URDF.
-    """
-    path, file = _read(loops)
-    if not file.urdf:
-        raise _FILE.refusal(
-            path, "`urdf` is missing", "Name the URDF in the file, or give it as an option."
-        )
-    return path.parent / file.urdf
-
-
 def _read(loops: str | Path) -> tuple[Path, LoopsFile]:
-    path = reference_loops().get(str(loops), Path(loops))
+    path = LoopsFile.references().get(str(loops), Path(loops))
     if not path.exists():
-        examples = ", ".join(reference_loops())
+        examples = ", ".join(LoopsFile.references())
         raise _FILE.refusal(path, "there is none", f"{_FILE.remedy} Or give one of: {examples}.")
     return path, _FILE.read_schema(path, LoopsFile)
 
@@ -311,12 +317,6 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
     )
     _ = chain.attachments  # names a link that isn't there now rather than later
     return chain
-
-
-def reference_loops() -> dict[str, Path]:
-    """Return the file of kinematic loops of each reference robot that has one, by the names of the robots."""
-    files = {name: path.with_suffix(".yaml") for name, path in reference_robots().items()}
-    return {name: path for name, path in files.items() if path.is_file()}
 
 
 def _load_model(text: str, file: LoopsFile) -> RobotModel:
