@@ -168,7 +168,7 @@ def _postures(settings: PosturePlanSettings, planning: Planning) -> Planned:
     how = {"still": s.still, "rate_hz": planning.rate_hz, "seed": planning.seed}
     if s.through is not None:
         given = _read_postures(s.through, planning.model.joint_names)
-        trajectory = PosturePlan.through(checker, given, **how)
+        trajectory = PosturePlan.through(checker, given, **how)  # type: ignore[arg-type]
         return Planned(
             trajectory,
             checker.check(trajectory),
@@ -183,7 +183,7 @@ def _postures(settings: PosturePlanSettings, planning: Planning) -> Planned:
         unknowns,
         s.count,
         progress=planning.progress,
-        **how,
+        **how,  # type: ignore[arg-type]
     )
     return Planned(
         found.trajectory,
