@@ -22,7 +22,7 @@ from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot
 from sysid_core.signals import EffortKind, Recording, standstill_share
-from sysid_core.signals.wrench import ClockOffset, wrench_faults, wrench_hum
+from sysid_core.signals.wrench import ClockOffset, WrenchCheck
 
 _LEAST_KNOWN = 0.3  # share of base parameters known at least roughly
 _MUCH_STANDSTILL = 0.5
@@ -130,9 +130,9 @@ class UseJudge:
             Reason.failure(
                 "wrench-fault", kind=fault.kind.value, text=fault.text, remedy=fault.remedy
             )
-            for fault in wrench_faults(wrench)
+            for fault in WrenchCheck(wrench).faults()
         )
-        hum = wrench_hum(wrench)
+        hum = WrenchCheck(wrench).hum()
         if hum is not None:
             verdict += (Reason.warning("wrench-hum", frequency_hz=hum.frequency_hz, text=hum.text),)
         if not any(label.startswith(PayloadSession.TARE_PREFIX) for label in labels):

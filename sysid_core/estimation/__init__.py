@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.estimate import Estimate, ParameterVerdict, residual_statistics
+    from sysid_core.estimation.estimate import Estimate, ParameterVerdict
     from sysid_core.estimation.estimate_difference import EstimateDifference
 
 __getattr__ = names_of(__name__, __file__)
@@ -15,5 +15,4 @@ __all__ = [
     "Estimate",
     "EstimateDifference",
     "ParameterVerdict",
-    "residual_statistics",
 ]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, StrictBool, StrictFloat, model_validator
 
 from sysid_core.arrays import own_arrays
@@ -325,26 +324,3 @@ class _EstimateFile(FileSchema):
             if shape != (len(names), len(names)):
                 raise ValueError(f"`covariance` isn't {len(names)} x {len(names)}")
         return self
-
-
-def residual_statistics(
-    names: tuple[str, ...], measured: NDArray, predicted: NDArray
-) -> dict[str, dict[str, float]]:
-    """Return the RMS and R^2 of the residuals of each column.
-
-    Args:
-        names: Names of the n columns.
-        measured: Measured values, shape (K, n).
-        predicted: Predicted values, shape (K, n).
-    """
-    error = measured - predicted
-    spread = np.sum((measured - measured.mean(axis=0)) ** 2, axis=0)
-    return {
-        name: {
-            "rms": float(np.sqrt(np.mean(error[:, j] ** 2))),
-            "r2": float(1.0 - np.sum(error[:, j] ** 2) / spread[j])
-            if spread[j] > 0
-            else float("nan"),
-        }
-        for j, name in enumerate(names)
-    }

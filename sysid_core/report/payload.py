@@ -30,7 +30,7 @@ from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
+    from sysid_core.estimation.loaded_arm import LoadedArm
 
 
 def _sentence(estimate: Estimate, verdict: Verdict | None = None) -> str:
@@ -265,18 +265,6 @@ def _other_methods(
     )
 
 
-def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
-    """Return a chart of the payload's contribution to each joint torque: measured and estimated."""
-    return Figure.time_series(
-        extra.time,
-        {
-            name: {"measured": extra.measured[:, j], "predicted": y}
-            for j, (name, y) in enumerate(zip(joint_names, extra.predicted.T, strict=True))
-        },
-        ylabel="torque [N m]",
-    )
-
-
 def loaded_arm_report(
     fit: LoadedArm,
     verdict: Verdict,
@@ -321,7 +309,13 @@ def loaded_arm_report(
         " predicted torque of the estimated payload."
     )
     for k, extra in enumerate(fit.extra):
-        report.figure(extra_torque_figure(fit.joint_names, extra), f"Loaded recording {k + 1}")
+        pairs = zip(extra.measured.T, extra.predicted.T, strict=True)
+        series = {
+            name: {"measured": measured, "predicted": predicted}
+            for name, (measured, predicted) in zip(fit.joint_names, pairs, strict=True)
+        }
+        figure = Figure.time_series(extra.time, series, ylabel="torque [N m]")
+        report.figure(figure, f"Loaded recording {k + 1}")
     report.table(
         ["joint", "gain", "payload torque RMS [N m]"],
         [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sysid_core.estimation.sequential import SequentialFit, SequentialIdentification
+from sysid_core.estimation.sequential import SequentialIdentification
 from sysid_core.export import ExportedError
 from sysid_core.reasons import Verdict
 from sysid_core.report.charts import COLOURS, GREY, Figure
@@ -16,7 +16,7 @@ from sysid_core.report.identification import identification_report
 from sysid_core.validation import Prediction
 
 
-def error_growth_figure(fit: SequentialFit) -> Figure:
+def error_growth_figure(result: SequentialIdentification) -> Figure:
     """Return a chart of the standard deviation of every constant, by the step that contributes the
     noise.
 
@@ -25,6 +25,7 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
     constants are in the order in which the recursion estimates them, from the last joint to the
     first.
     """
+    fit = result.fit
     steps = [step.name for step in fit.solution.steps]
     place = {name: i for i, name in enumerate(steps)}  # coupled axes come last
     order = sorted(
@@ -86,7 +87,7 @@ def sequential_report(
     report = identification_report(
         verdict, result.identification, [], validation, asked=asked, exported=exported
     )
-    add_sequential_parts(report, result.fit)
+    add_sequential_parts(report, result)
     report.heading("Segments used", folded=True)
     report.table(
         ["segment", "from [s]", "to [s]"],
@@ -95,8 +96,9 @@ def sequential_report(
     return report
 
 
-def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
+def add_sequential_parts(report: Report, result: SequentialIdentification) -> None:
     """Add the sections on steps, growth of the error and constants."""
+    fit = result.fit
     report.heading("Steps, from the last joint to the first")
     report.table(
         STEP_COLUMNS,
@@ -106,7 +108,7 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
         " medians over the constants of the joint; the last compares with one fit of all samples.",
     )
     report.figure(
-        error_growth_figure(fit),
+        error_growth_figure(result),
         "Growth of the error from joint to joint. Horizontal axis: minimal constants (base parameters) in the order in which they are estimated.",
     )
     report.heading("Minimal constants (base parameters) and friction", folded=True)

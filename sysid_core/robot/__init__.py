@@ -24,7 +24,7 @@ from sysid_core.robot.inertia import (
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.regressor import Rotor
-from sysid_core.robot.urdf import example_robots, example_share, received_urdf, reference_robots
+from sysid_core.robot.urdf import example_robots, example_share, received_urdf
 
 __all__ = [
     "INERTIAL_NAMES",
@@ -51,7 +51,6 @@ __all__ = [
     "pi_from_pseudo_inertia",
     "pseudo_inertia_from_pi",
     "received_urdf",
-    "reference_robots",
     "skew",
     "transform_pi",
     "wrench_regressor",

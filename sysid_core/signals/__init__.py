@@ -8,7 +8,6 @@ from sysid_core.signals.recording import (
     JointStream,
     Mark,
     Recording,
-    Stamps,
     WrenchStream,
 )
 from sysid_core.signals.stream import SampleOutcome, StreamMonitor, StreamStatistics
@@ -33,7 +32,6 @@ __all__ = [
     "Mark",
     "Recording",
     "SampleOutcome",
-    "Stamps",
     "StreamMonitor",
     "StreamStatistics",
     "TableLayout",

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation import residual_statistics
 from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import EffortKind, Recording
@@ -95,7 +94,7 @@ class Prediction:
     def joints(self, *, whole: bool = False) -> dict[str, dict[str, float]]:
         """Return the RMS and R^2 of every joint."""
         rows = self._rows(whole)
-        return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
+        return _statistics(self.joint_names, self.measured[rows], self.predicted[rows])
 
     def joints_below(self, cutoff_hz: float) -> dict[str, dict[str, float]]:
         """Return the RMS and R^2 during motion below a frequency; measured and predicted efforts
@@ -108,7 +107,7 @@ class Prediction:
             low_pass.apply(x[known], rate) for x in (self.measured, self.predicted)
         )
         inside = self._rows(False)[known]
-        return residual_statistics(self.joint_names, measured[inside], predicted[inside])
+        return _statistics(self.joint_names, measured[inside], predicted[inside])
 
     def bands(self) -> dict[float, dict[str, dict[str, float]]]:
         """Return the errors below the cut-off frequency of the fit, and below the lower frequencies
@@ -211,6 +210,13 @@ class Prediction:
                     left, spread = left + stats["rms"] ** 2, spread + variance
         return left / spread if spread > 0.0 else float("nan")
 
+    @staticmethod
+    def pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:
+        """Return RMS and R² of a joint over several recordings, in motion."""
+        pairs = [p.columns(joint) for p in predictions]
+        measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
+        return _statistics((joint,), measured, predicted)[joint]
+
 
 class EffortModel(Protocol):
     """Interface of a model that predicts efforts: an `Identification`, or the model of another
@@ -275,3 +281,26 @@ class ResidualTorques:
         if kind.is_torque:
             return measured - self.model.inverse_dynamics(q[-1:], v[-1:], a[-1:])[-1]
         return None
+
+
+def _statistics(
+    names: tuple[str, ...], measured: NDArray, predicted: NDArray
+) -> dict[str, dict[str, float]]:
+    """Return the RMS and R^2 of the residuals of each column.
+
+    Args:
+        names: Names of the n columns.
+        measured: Measured values, shape (K, n).
+        predicted: Predicted values, shape (K, n).
+    """
+    error = measured - predicted
+    spread = np.sum((measured - measured.mean(axis=0)) ** 2, axis=0)
+    return {
+        name: {
+            "rms": float(np.sqrt(np.mean(error[:, j] ** 2))),
+            "r2": float(1.0 - np.sum(error[:, j] ** 2) / spread[j])
+            if spread[j] > 0
+            else float("nan"),
+        }
+        for j, name in enumerate(names)
+    }

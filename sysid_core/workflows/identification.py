@@ -8,10 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
-from sysid_core.estimation import Estimate, residual_statistics
+from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Estimator, Identification
 from sysid_core.estimation.arm_fit import ArmFit, FitSettings
 from sysid_core.estimation.loaded_arm import LoadedIdentification
@@ -138,7 +136,7 @@ class IdentifiedArm:
             "physically_consistent": result.physically_consistent,
             "n_samples": estimate.n_samples,
             "joints": {
-                name: {kind: _pooled(some, name) for kind, some in both if some}
+                name: {kind: Prediction.pooled(some, name) for kind, some in both if some}
                 for name in result.model.joint_names
             },
             **{kind: [p.to_dict() for p in some] for kind, some in both},
@@ -368,10 +366,3 @@ def _write_columns(
     section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
     head = "# With the drive gains that `sysid identify --loaded` found.\n"
     write_yaml(path, {**raw, "drives": section}, head=head)
-
-
-def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:
-    """RMS and R² of a joint over all runs, in motion."""
-    pairs = [p.columns(joint) for p in predictions]
-    measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
-    return residual_statistics((joint,), measured, predicted)[joint]

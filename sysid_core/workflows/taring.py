@@ -17,8 +17,8 @@ from sysid_core.signals.wrench import (
     FullCalibration,
     SensorCalibration,
     StaticPostures,
+    WrenchCheck,
     WrenchSign,
-    wrench_faults,
 )
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import open_wrench
@@ -130,7 +130,7 @@ def require_sound_wrench(
         SignalError: The stream has faults; the message lists them, and `data["faults"]` contains
             them.
     """
-    faults = wrench_faults(stream, force_range=force_range, torque_range=torque_range)
+    faults = WrenchCheck(stream).faults(force_range=force_range, torque_range=torque_range)
     if faults:
         raise SignalError(
             " ".join(fault.text for fault in faults),

@@ -42,10 +42,9 @@ from sysid_core.signals.wrench import (
     SensorCalibration,
     SensorFrame,
     WrenchAxes,
+    WrenchCheck,
     WrenchConvention,
     WrenchSign,
-    wrench_faults,
-    wrench_hum,
 )
 from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.settings import SensorSettings, TableSettings, WeighSettings
@@ -378,8 +377,8 @@ def open_wrench(
         raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
     remarks: list[str] = []
     if run.wrench is not None and not still:
-        remarks = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(run.wrench)]
-        hum = wrench_hum(run.wrench)
+        remarks = [f"{fault.text} {fault.remedy}" for fault in WrenchCheck(run.wrench).faults()]
+        hum = WrenchCheck(run.wrench).hum()
         remarks += [] if hum is None else [hum.text]
     remarks += [Reason.not_judged("force-unit-assumed").text] if run.units_assumed else []
     run, model, assumed = _on_sensor(run, robot, frame)

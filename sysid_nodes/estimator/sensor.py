@@ -15,11 +15,7 @@ from rclpy.timer import Timer
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import Array, RobotModel, StaticTransform
 from sysid_core.signals import WrenchStream
-from sysid_core.signals.wrench import (
-    SensorFrame,
-    wrench_faults,
-    wrench_hum,
-)
+from sysid_core.signals.wrench import SensorFrame, WrenchCheck
 from sysid_nodes.estimator.moving_transform import MovingTransform
 from sysid_nodes.lifecycle import Level, ManagedNode, Newest, StaticTransforms
 
@@ -168,9 +164,11 @@ class SensorComponent:
     def check_health(self, recent: WrenchStream) -> None:
         """Report saturated, constant or invalid readings, and periodic disturbances."""
         found = (
-            [f"{x.text} {x.remedy}" for x in wrench_faults(recent)] if len(recent) > _FEW else []
+            [f"{x.text} {x.remedy}" for x in WrenchCheck(recent).faults()]
+            if len(recent) > _FEW
+            else []
         )
-        hum = None if found else wrench_hum(recent)
+        hum = None if found else WrenchCheck(recent).hum()
         words = " ".join(found) if hum is None else hum.text
         if not words:
             self._node.health.forget("sensor")

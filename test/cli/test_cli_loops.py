@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from sysid_cli.app import app
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.robot import reference_robots
 from sysid_core.robot.loops import load_closed_chain
+from sysid_core.robot.urdf import reference_robots
 from sysid_core.signals.bags import BagWriter, build_typestore
 from sysid_core.simulation import ClosedChainPlant
 from sysid_studies.constrained.sines import sine_trajectory

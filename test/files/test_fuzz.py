@@ -25,9 +25,10 @@ from mcap.writer import CompressionType, Writer
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import LimitsFile, MotionLimits, Trajectory
-from sysid_core.robot import RobotModel, Rotor, reference_robots
+from sysid_core.robot import RobotModel, Rotor
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import load_shape
+from sysid_core.robot.urdf import reference_robots
 from sysid_core.signals import ColumnMap, read_table
 from sysid_core.signals.bags import StoredBag
 from sysid_core.signals.wrench import SensorCalibration

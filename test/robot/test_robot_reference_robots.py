@@ -6,7 +6,8 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import RobotModel, Rotor, reference_robots
+from sysid_core.robot import RobotModel, Rotor
+from sysid_core.robot.urdf import reference_robots
 
 
 def modified_dh(alpha, a, d, theta):

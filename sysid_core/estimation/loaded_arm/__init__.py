@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     )
     from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams
     from sysid_core.estimation.loaded_arm.payload_from_torques import (
-        ExtraTorque,
         LoadedArm,
         PayloadFromTorques,
     )
@@ -25,7 +24,6 @@ __getattr__ = names_of(__name__, __file__)
 __all__ = [
     "CarriedBody",
     "DriveGains",
-    "ExtraTorque",
     "KnownLoad",
     "LoadedArm",
     "LoadedIdentification",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
@@ -26,15 +27,14 @@ from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array, FrameMotion, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
+from sysid_core.signals import JointStream, Recording, WrenchStream
 from sysid_core.signals.wrench import (
     SensorCalibration,
     StaticPostures,
     WrenchAxes,
+    WrenchCheck,
     WrenchConvention,
     WrenchSign,
-    saturated_postures,
-    usable_readings,
 )
 
 _MOTION_S = 0.02  # [s] over which readings may be averaged: motion has nothing beyond 10 Hz
@@ -284,7 +284,7 @@ def held_data(
 def _unsaturated(recording: Recording) -> tuple[Recording, list[str]]:
     """Static postures in which no axis is saturated, and notes on the others."""
     assert recording.wrench is not None
-    bad = saturated_postures(recording.wrench.wrench)
+    bad = WrenchCheck.saturated_postures(recording.wrench.wrench)
     lost = [f"{int(bad.sum())} saturated postures were omitted."] if bad.any() else []
     kept = recording.wrench.select(np.flatnonzero(~bad))
     return replace(recording, wrench=kept), [*recording.notes, *lost]
@@ -295,7 +295,7 @@ def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, 
     short intervals, and notes on the others.
     """
     assert recording.wrench is not None
-    readings, found = usable_readings(recording.wrench)
+    readings, found = WrenchCheck(recording.wrench).usable()
     late = max(0, round(known.delay[0] * 1e9))
     shifted = replace(readings, stamps_ns=readings.stamps_ns - late)
     covered = _covered(shifted, recording.joints.stamps_ns)
@@ -426,7 +426,7 @@ def _postures(
     return PayloadData.of(time, wrench, motion, source=recording.source), None
 
 
-def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
+def _covered(readings: WrenchStream, joints_ns: NDArray[np.int64]) -> WrenchStream:
     """Wrench readings between two joint states whose stamps differ little."""
     stamps = np.unique(joints_ns)
     usual = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0

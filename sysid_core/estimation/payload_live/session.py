@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData
@@ -21,15 +21,9 @@ from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, Paylo
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
-from sysid_core.signals import Recording, Stamps, WrenchStream
+from sysid_core.signals import Recording, WrenchStream
 from sysid_core.signals.filters import FilteredJointStream, JointFilter
-from sysid_core.signals.wrench import (
-    SensorCalibration,
-    StaticPostures,
-    require_sensor_frame,
-    single_spikes,
-    slow_note,
-)
+from sysid_core.signals.wrench import SensorCalibration, StaticPostures, WrenchCheck
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
@@ -108,7 +102,7 @@ class PayloadSession:
     ) -> None:
         model.frame_id(sensor_frame)
         if calibration is not None:
-            require_sensor_frame(calibration.frame, sensor_frame, "The sensor calibration")
+            WrenchCheck.require_frame(calibration.frame, sensor_frame, "The sensor calibration")
         self.model = model
         self.sensor_frame = sensor_frame
         self.online = online
@@ -138,7 +132,7 @@ class PayloadSession:
         self._slow: list[Array] = []
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
-        self._used: list[tuple[Stamps, PayloadData]] = []
+        self._used: list[tuple[NDArray[np.int64], PayloadData]] = []
         self._waiting: list[tuple[int, Array, Array]] = []  # stamp, wrench, joint state
         self._origin_ns: int | None = None
         self.changes: list[LoadChange] = []
@@ -247,7 +241,7 @@ class PayloadSession:
         elif edge == "end" and segment == self._segment:
             if segment.startswith(TARE_PREFIX) and len(self._tare) >= 2:
                 wrenches = np.array([w for w, _ in self._tare])
-                wrenches = wrenches[~single_spikes(wrenches)]
+                wrenches = wrenches[~WrenchCheck.single_spikes(wrenches)]
                 q = np.mean([q for _, q in self._tare], axis=0)
                 self._slow.append(wrenches)
                 self._last_tare = stamp_ns
@@ -282,7 +276,9 @@ class PayloadSession:
             frame=self.sensor_frame,
             noise=np.sqrt(np.mean([posture[2] ** 2 for posture in self._postures], axis=0)),
         )
-        return replace(calibration, stamp_ns=self._last_tare, notes=slow_note(self._slow))
+        return replace(
+            calibration, stamp_ns=self._last_tare, notes=WrenchCheck.slow_note(self._slow)
+        )
 
     # ---- samples
 
@@ -437,7 +433,9 @@ class PayloadSession:
             EstimationError: There is no wrench, or the wrench has no samples.
         """
         wrench = require_wrench(recording)
-        require_sensor_frame(wrench.frame, self.sensor_frame, f"The wrench of '{recording.source}'")
+        WrenchCheck.require_frame(
+            wrench.frame, self.sensor_frame, f"The wrench of '{recording.source}'"
+        )
         joints = recording.joints.ordered(self.model.joint_names)
         filtered, _ = JointFilter.filter_stream(joints)
         states = [

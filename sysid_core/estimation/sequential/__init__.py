@@ -2,13 +2,11 @@
 """Sequential identification, one joint at a time (Lin 1992)."""
 
 from sysid_core.estimation.sequential.identify import (
-    SequentialFit,
     SequentialLeastSquares,
 )
 from sysid_core.estimation.sequential.motion import SequentialIdentification, motion_segments
 
 __all__ = [
-    "SequentialFit",
     "SequentialIdentification",
     "SequentialLeastSquares",
     "motion_segments",

@@ -27,7 +27,6 @@ from sysid_core.files import (
     Vector3,
     nearest,
 )
-from sysid_core.robot import reference_robots
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.loops.mechanism import (
     Coupling,
@@ -38,7 +37,7 @@ from sysid_core.robot.loops.mechanism import (
     MotionBox,
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
-from sysid_core.robot.urdf import urdf_text
+from sysid_core.robot.urdf import reference_robots, urdf_text
 
 MIMIC = "mimic"
 _FILE = FileKind(

@@ -7,12 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.signals.wrench.calibrate import FullCalibration
-    from sysid_core.signals.wrench.checks import (
-        require_sensor_frame,
-        slow_note,
-        wrench_faults,
-        wrench_hum,
-    )
+    from sysid_core.signals.wrench.checks import WrenchCheck
     from sysid_core.signals.wrench.clock import ClockOffset
     from sysid_core.signals.wrench.convention import (
         WrenchAxes,
@@ -21,11 +16,6 @@ if TYPE_CHECKING:
     )
     from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
     from sysid_core.signals.wrench.noise import learned_noise
-    from sysid_core.signals.wrench.readings import (
-        saturated_postures,
-        single_spikes,
-        usable_readings,
-    )
     from sysid_core.signals.wrench.sensor import SensorCalibration
     from sysid_core.signals.wrench.sensor_frame import SensorFrame
     from sysid_core.signals.wrench.tare import StaticPostures
@@ -40,15 +30,9 @@ __all__ = [
     "SensorFrame",
     "StaticPostures",
     "WrenchAxes",
+    "WrenchCheck",
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
     "learned_noise",
-    "require_sensor_frame",
-    "saturated_postures",
-    "single_spikes",
-    "slow_note",
-    "usable_readings",
-    "wrench_faults",
-    "wrench_hum",
 ]

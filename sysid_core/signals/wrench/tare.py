@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note
+from sysid_core.signals.wrench.checks import WrenchCheck
 from sysid_core.signals.wrench.convention import WrenchSign
 from sysid_core.signals.wrench.dress_pack import fit_dress_pack
 from sysid_core.signals.wrench.mounting import MountingKind, check_mounting, require_weight
-from sysid_core.signals.wrench.readings import single_spikes
 from sysid_core.signals.wrench.sensor import SensorCalibration
 
 # Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
@@ -90,7 +89,7 @@ class StaticPostures:
             start = first + round(_SETTLE * 1e9)
             samples = stream.wrench[(stream.stamps_ns >= start) & (stream.stamps_ns <= last)]
             samples = samples[np.isfinite(samples).all(axis=1)]
-            samples = samples[~single_spikes(samples)]
+            samples = samples[~WrenchCheck.single_spikes(samples)]
             held = joints.q[(joints.stamps_ns >= start) & (joints.stamps_ns <= last)]
             if len(samples) >= 2 and len(held):
                 found.append(_StillSpan(samples, start, held.mean(axis=0)))
@@ -272,7 +271,7 @@ def _to_tare(
             f"'{recording.source}' has no wrench and joint states to tare with.",
             remedy="Record the raw wrench topic and the joint states together.",
         )
-    require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
+    WrenchCheck.require_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
     order = np.argsort(recording.joints.stamps_ns, kind="stable")
     return stream, recording.joints.ordered(model.joint_names).select(order)
 
@@ -317,7 +316,7 @@ def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> Sta
         noise=np.sqrt(np.average(variances, axis=0, weights=counts - 1)),
         n_samples=counts,
         start_ns=np.array([span.start_ns for span in spans], dtype=np.int64),
-        notes=slow_note([span.samples for span in spans]),
+        notes=WrenchCheck.slow_note([span.samples for span in spans]),
     )
 
 

@@ -7,7 +7,12 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_map import SensorModel
-from sysid_core.signals.wrench import FullCalibration, SensorCalibration, StaticPostures, slow_note
+from sysid_core.signals.wrench import (
+    FullCalibration,
+    SensorCalibration,
+    StaticPostures,
+    WrenchCheck,
+)
 from sysid_core.signals.wrench.checks import slow_part
 
 NOISE = np.repeat([0.02, 0.001], 3)
@@ -121,8 +126,8 @@ def test_a_hum_that_aliases_is_seen_while_the_arm_stands_still(rng):
     white = NOISE * rng.normal(size=(100, 6))
     hum = 5.0 * NOISE * np.sin(2 * np.pi * 100.3 * time)[:, None]
     assert slow_part(white) < 2.0 < 2.5 < slow_part(white + hum)
-    assert not slow_note([white] * 4)
-    assert "aliasing" in slow_note([white + hum] * 4)[0]
+    assert not WrenchCheck.slow_note([white] * 4)
+    assert "aliasing" in WrenchCheck.slow_note([white + hum] * 4)[0]
 
 
 def test_what_is_left_of_a_calibrated_sensor_comes_from_its_file(rng, tmp_path):

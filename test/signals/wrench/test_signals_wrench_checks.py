@@ -10,7 +10,7 @@ import pytest
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import WrenchColumns, WrenchStream
-from sysid_core.signals.wrench import saturated_postures, usable_readings, wrench_faults, wrench_hum
+from sysid_core.signals.wrench import WrenchCheck
 from sysid_core.workflows.taring import require_sound_wrench
 
 RATE = 100.0  # [Hz]
@@ -28,7 +28,7 @@ def stream(wrench: np.ndarray) -> WrenchStream:
 
 
 def kinds(wrench: np.ndarray, **options: float) -> list[str]:
-    return [fault.kind for fault in wrench_faults(stream(wrench), **options)]
+    return [fault.kind for fault in WrenchCheck(stream(wrench)).faults(**options)]
 
 
 def test_sound_streams_have_no_faults(rng: np.random.Generator) -> None:
@@ -42,7 +42,7 @@ def test_sound_streams_have_no_faults(rng: np.random.Generator) -> None:
 def test_nan_is_named_with_axis_and_time(rng: np.random.Generator) -> None:
     wrench = moving(rng)
     wrench[150:153, 2] = np.nan
-    (fault,) = wrench_faults(stream(wrench))
+    (fault,) = WrenchCheck(stream(wrench)).faults()
     assert (fault.kind, fault.axes, fault.n_samples) == ("not finite", ("fz",), 3)
     assert fault.first_s == pytest.approx(1.5)
 
@@ -50,7 +50,7 @@ def test_nan_is_named_with_axis_and_time(rng: np.random.Generator) -> None:
 def test_frozen_stretch_is_named(rng: np.random.Generator) -> None:
     wrench = moving(rng)
     wrench[200:240] = wrench[199]
-    (fault,) = wrench_faults(stream(wrench))
+    (fault,) = WrenchCheck(stream(wrench)).faults()
     assert fault.kind == "frozen"
     assert fault.first_s == pytest.approx(1.99)
 
@@ -58,14 +58,14 @@ def test_frozen_stretch_is_named(rng: np.random.Generator) -> None:
 def test_dead_axis_is_named(rng: np.random.Generator) -> None:
     wrench = moving(rng)
     wrench[:, 4] = 0.0
-    (fault,) = wrench_faults(stream(wrench))
+    (fault,) = WrenchCheck(stream(wrench)).faults()
     assert (fault.kind, fault.axes) == ("frozen", ("ty",))
 
 
 def test_saturated_readings_are_left_out_and_counted(rng: np.random.Generator) -> None:
     wrench = moving(rng)
     wrench[:, 0] = np.minimum(wrench[:, 0], 15.0)
-    readings, notes = usable_readings(stream(wrench))
+    readings, notes = WrenchCheck(stream(wrench)).usable()
     np.testing.assert_array_equal(readings.wrench, wrench[wrench[:, 0] < 15.0])
     assert len(readings) < len(wrench) and notes == (
         f"{len(wrench) - len(readings)} saturated wrench samples were omitted.",
@@ -79,7 +79,7 @@ def test_postures_of_a_coarse_sensor_are_not_saturated(rng: np.random.Generator)
     wrench = np.array([np.interp(at, range(7), axis) for axis in postures.T]).T
     step = np.array([0.1, 0.1, 0.1, 5e-3, 5e-3, 5e-3])
     wrench = step * np.round(wrench / step + 0.1 * rng.normal(size=wrench.shape))
-    assert not any("saturated" in note for note in usable_readings(stream(wrench))[1])
+    assert not any("saturated" in note for note in WrenchCheck(stream(wrench)).usable()[1])
 
 
 def test_a_constant_column_of_a_table_is_named(tmp_path: Path, rng: np.random.Generator) -> None:
@@ -96,7 +96,7 @@ def test_saturation_is_named_with_and_without_the_range(rng: np.random.Generator
     wrench[:, 0] = np.clip(1.5 * wrench[:, 0], -25.0, 25.0)
     for reading in (wrench, np.round(wrench, 1)):
         for options in ({}, {"force_range": 25.0, "torque_range": 10.0}):
-            (fault,) = wrench_faults(stream(reading), **options)
+            (fault,) = WrenchCheck(stream(reading)).faults(**options)
             assert (fault.kind, fault.axes) == ("saturated", ("fx",))
     assert kinds(moving(rng), force_range=500.0, torque_range=20.0) == []
 
@@ -132,16 +132,18 @@ def at_rate(rng: np.random.Generator, rate: float, hum_hz: float = 0.0) -> Wrenc
 
 @pytest.mark.parametrize("rate", [250.0, 1000.0])
 def test_a_hum_is_found_at_the_rate_of_the_sensor(rng: np.random.Generator, rate: float) -> None:
-    hum = wrench_hum(at_rate(rng, rate, 100.3))
+    hum = WrenchCheck(at_rate(rng, rate, 100.3)).hum()
     assert hum is not None and abs(hum.frequency_hz - 100.3) < 0.5
     unit = 1.0 if hum.axis.startswith("f") else 0.05
     assert hum.amplitude == pytest.approx(0.3 * unit, rel=0.3)
 
 
 def test_motion_and_noise_are_no_hum(rng: np.random.Generator) -> None:
-    found = [wrench_hum(at_rate(rng, rate)) for rate in (100.0, 250.0, 1000.0) for _ in range(30)]
+    found = [
+        WrenchCheck(at_rate(rng, rate)).hum() for rate in (100.0, 250.0, 1000.0) for _ in range(30)
+    ]
     assert found == [None] * 90
-    assert wrench_hum(stream(moving(rng)[:50])) is None, "too few readings"
+    assert WrenchCheck(stream(moving(rng)[:50])).hum() is None, "too few readings"
 
 
 @pytest.mark.parametrize(("step", "limit"), [(1e-6, 6.0), (0.1, 6.0), (0.1, np.inf)])
@@ -152,12 +154,12 @@ def test_postures_at_the_end_of_the_range_are_those_that_chance_does_not_make_eq
     readings = np.round(np.hstack([force, 0.1 * rng.normal(size=(60, 3))]) / step) * step
     clipped = readings[:, 1] > limit
     readings[:, 1] = np.minimum(readings[:, 1], limit)
-    assert saturated_postures(readings)[clipped].all()
-    assert not saturated_postures(readings)[readings[:, 1] < limit].any()
+    assert WrenchCheck.saturated_postures(readings)[clipped].all()
+    assert not WrenchCheck.saturated_postures(readings)[readings[:, 1] < limit].any()
 
 
 def test_a_posture_that_is_repeated_without_noise_is_not_saturated(
     rng: np.random.Generator,
 ) -> None:
     readings = np.repeat(rng.uniform(-10.0, 10.0, (10, 6)), 5, axis=0)
-    assert not saturated_postures(readings).any()
+    assert not WrenchCheck.saturated_postures(readings).any()
