@@ -91,15 +91,12 @@ def identifiability(
 
 
 def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
-    from sysid_core.robot import Rotor, reference_robots
+    from sysid_core.robot import Rotor
 
     if path is not None:
         return Rotor.load(path)
-    if robot in reference_robots():
-        return Rotor.of_reference(robot)
-    return tuple(
-        rotor for rotor in Rotor.in_urdf(model.urdf_xml) if rotor.joint in model.joint_names
-    )
+    described = (r for r in Rotor.in_urdf(model.urdf_xml) if r.joint in model.joint_names)
+    return Rotor.of_reference(robot) or tuple(described)
 
 
 def _show(page: IdentifiabilityPage, whole: bool) -> None:

@@ -70,7 +70,7 @@ def test_the_recording_of_a_payload_run_is_weighed_as_the_estimator_does_and_rep
         asked[:] = [bag, settings]
         return SimpleNamespace(write=lambda folder: asked.append(folder))
 
-    monkeypatch.setattr("sysid_core.workflows.weigh", weigh, raising=False)
+    monkeypatch.setattr("sysid_core.workflows.WeighedRecording.from_file", weigh)
     pose = (0.0, 0.0, 0.1, 0.0, 0.0, 1.5)
     given = {"sensor_frame": "ft", "sensor_pose": pose, "sensor_parent": "link_6"}
     specs = nodes("link_torque", **given, sensor_quality="calibrated", lock=("finger",))
