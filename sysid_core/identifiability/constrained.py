@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.identifiability.base_parameters import NumericalRank
-from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot.loops import ClosedChain, DrivenRobot
 
 STATES = 150  # random ones, several times the unknowns of a leg
@@ -48,7 +47,7 @@ class ConstrainedRanks:
         Raises:
             IdentifiabilityError: Hardly any posture closes the loops.
         """
-        model = with_exact_angles(DrivenRobot.of(chain))[0]
+        model = DrivenRobot.of(chain).with_exact_angles()[0]
         assert isinstance(model, DrivenRobot)
         chain = model.chain
         q = chain.random_postures(STATES, rng)

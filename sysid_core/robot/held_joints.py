@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints of a description that are locked or follow others: fingers, rods."""
+"""Joints of a description that are locked or follow others (fingers, rods), and rounded angles of their
+origins.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +20,12 @@ from sysid_core.errors import ModelError
 
 if TYPE_CHECKING:
     from sysid_core.robot.model import RobotModel
+
+
+_RPY = re.compile(r"""rpy\s*=\s*["']([^"']*)["']""")
+# Fractions of pi that robots are built with, and the digits from which on a match is no accident.
+_NICE = ((math.pi / 2, 2), (math.pi / 4, 3), (math.pi / 6, 3))
+_EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
 
 
 def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
@@ -145,3 +155,50 @@ def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
                 float(mimic.get("offset", "0")),
             )
     return direct
+
+
+def exact_angle(text: str) -> float:
+    """Return the exact angle of a rounded decimal number: "1.5708" is pi/2, "1.4" is 1.4.
+
+    An angle counts as a multiple of pi/2, pi/4 or pi/6 if it agrees to its last digit.
+    """
+    value = float(text)
+    mantissa = re.split("[eE]", text.strip())[0]
+    decimals = len(mantissa.partition(".")[2]) if "e" not in text.lower() else 0
+    for unit, needed in _NICE:
+        k = round(value / unit)
+        if k and decimals >= needed and abs(value - k * unit) <= 10.0**-decimals:
+            return k * unit
+    return value
+
+
+def _is_rounded(text: str) -> bool:
+    try:
+        return abs(exact_angle(text) - float(text)) > _EXACT
+    except ValueError:
+        return False
+
+
+def has_rounded_angles(urdf_xml: str) -> bool:
+    """Return True if some `rpy` in the text is a rounded multiple of pi/2, pi/4 or pi/6."""
+    return any(
+        _is_rounded(number)
+        for rpy in set(_RPY.findall(urdf_xml))
+        for number in rpy.replace(",", " ").split()
+    )
+
+
+@functools.lru_cache(maxsize=32)
+def exact_urdf(urdf_xml: str) -> tuple[str, tuple[str, ...]]:
+    """Return a description with exact angles, and the names of the joints whose angles changed."""
+    if not has_rounded_angles(urdf_xml):
+        return urdf_xml, ()
+    root = ET.fromstring(urdf_xml)
+    changed = []
+    for joint in root.iter("joint"):
+        origin = joint.find("origin")
+        numbers = (origin.get("rpy") or "").split() if origin is not None else []
+        if origin is not None and any(_is_rounded(number) for number in numbers):
+            origin.set("rpy", " ".join(repr(exact_angle(number)) for number in numbers))
+            changed.append(str(joint.get("name")))
+    return ET.tostring(root, encoding="unicode"), tuple(changed)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.held_joints import MimicJoint, held_positions, mimic_joints
+from sysid_core.robot.held_joints import MimicJoint, exact_urdf, held_positions, mimic_joints
 from sysid_core.robot.inertia import (
     INERTIAL_NAMES,
     Array,
@@ -516,6 +516,27 @@ class RobotModel:
         """
         return mimic_joints(self.urdf_xml, self.joint_names)
 
+    def with_exact_angles(self) -> tuple[RobotModel, tuple[str, ...]]:
+        """Return a copy in which rounded angles of joint origins are replaced by exact ones
+        (such as 1.5708 by pi/2).
+
+        Returns:
+            The robot, and the names of the joints (including fixed ones) whose angles changed. If no
+            angle changed, or if the joint tree of the model is not that of the URDF, the model itself
+            is returned without names.
+        """
+        if not self.urdf_xml:
+            return self, ()
+        exact_xml, changed = exact_urdf(self.urdf_xml)
+        if not changed:
+            return self, ()
+        tree = self.tree
+        floating = self.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
+        exact = _built(exact_xml, floating, tuple(self.gravity.tolist()))
+        exact = exact.with_locked({n: q for n, q in self.locked.items() if n in exact.joint_names})
+        same = exact.joint_names == tree.joint_names
+        return (self.on_tree(exact), changed) if same else (self, ())
+
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """Return a copy with another direction of gravity in the base frame.
 
@@ -760,3 +781,8 @@ class RobotModel:
                 remedy="Examples: 3.14159,0,0 for a base on the ceiling; 0,1.5708,0 for a base on a wall.",
             )
         return np.asarray(pin.rpy.rpyToMatrix(*rpy).T @ np.array(STANDARD_GRAVITY))
+
+
+@lru_cache(maxsize=8)
+def _built(urdf_xml: str, floating_base: bool, gravity: tuple[float, ...]) -> RobotModel:
+    return RobotModel.from_urdf(urdf_xml, floating_base=floating_base, gravity=gravity)

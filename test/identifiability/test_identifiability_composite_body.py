@@ -11,7 +11,7 @@ from sysid_core.errors import ExcitationError, IdentifiabilityError, ModelError
 from sysid_core.identifiability import BaseParameters
 from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
-from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
+from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel, example_robots
 from sysid_studies.single_joint import (
     check_postures,
@@ -166,7 +166,7 @@ def test_constants_of_every_serial_example_arm_map_to_its_exact_base_parameters(
     assert len(arms) >= 15
     for name in arms:
         # Angles such as 1.5708 are read as what they stand for, by both analyses.
-        model, _ = with_exact_angles(RobotModel.from_urdf(name))
+        model, _ = RobotModel.from_urdf(name).with_exact_angles()
         minimal, base = MinimalConstants.of(model), structural_identifiability(model).base
         assert minimal.rank == base.rank, name
         base_map(minimal, base)

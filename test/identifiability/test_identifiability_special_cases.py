@@ -8,9 +8,9 @@ from special_robots import GEN3, chain_urdf, coupled_regressor, hand_urdf
 
 from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.identifiability import Excitation
-from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
-from sysid_core.identifiability.rpna.structural import exact_angle
+from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel, Rotor
+from sysid_core.robot.held_joints import exact_angle
 
 
 @pytest.mark.parametrize("parent", ["palm", "one"])
@@ -151,7 +151,7 @@ def test_data_are_held_against_the_practical_answer(rng):
 
 
 def test_exactly_written_angles_need_no_second_answer():
-    exact, changed = with_exact_angles(RobotModel.from_urdf(chain_urdf(GEN3)))
+    exact, changed = RobotModel.from_urdf(chain_urdf(GEN3)).with_exact_angles()
     answer = structural_identifiability(exact)
 
     assert changed == tuple(f"joint{i}" for i in range(1, 8))

@@ -30,7 +30,6 @@ from sysid_core.estimation.arm.spans import RegressorBlocks, Span, evenly_spread
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.regression import friction_scale_from_squares
-from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import (
     INERTIAL_UNITS,
     Array,
@@ -57,7 +56,7 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel) -> Array:
     Rounded angles of the URDF are replaced by exact ones, because a tilt of 1e-6 rad has no
     measurable effect.
     """
-    model = with_exact_angles(model)[0].with_pi(model.pi)
+    model = model.with_exact_angles()[0].with_pi(model.pi)
     rng = np.random.default_rng(7)
     n_samples = max(12 * model.n_bodies, len(friction.names)) + 30
     q, v, a = model.random_states(n_samples, rng)

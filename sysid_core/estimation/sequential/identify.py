@@ -18,7 +18,6 @@ from sysid_core.estimation.fit.model_error import BLOCKS, scatter_factors
 from sysid_core.estimation.fit.uncertainty import score_covariance, span_slices
 from sysid_core.identifiability import BaseParameters
 from sysid_core.identifiability.composite_bodies import BackwardSolution, MinimalConstants, StepRows
-from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import Array, RobotModel
 from sysid_core.settings import Kind
 from sysid_core.signals import EffortKind, Recording
@@ -285,7 +284,7 @@ class SequentialLeastSquares:
         """
         behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
         return cls(
-            MinimalConstants.of(with_exact_angles(model)[0]),
+            MinimalConstants.of(model.with_exact_angles()[0]),
             locked=LockedTorque.MEASURED if behind else LockedTorque.HIDDEN,
             unexcited=Unexcited.named(unexcited, "--unexcited", EstimationError),
         )

@@ -4,12 +4,11 @@
 from sysid_core.identifiability.rpna.answer import Identifiability
 from sysid_core.identifiability.rpna.coupled_chain import coupling_matrix
 from sysid_core.identifiability.rpna.regrouping import combination_text
-from sysid_core.identifiability.rpna.structural import structural_identifiability, with_exact_angles
+from sysid_core.identifiability.rpna.structural import structural_identifiability
 
 __all__ = [
     "Identifiability",
     "combination_text",
     "coupling_matrix",
     "structural_identifiability",
-    "with_exact_angles",
 ]

@@ -5,10 +5,6 @@ determine.
 
 from __future__ import annotations
 
-import functools
-import math
-import re
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,88 +22,8 @@ from sysid_core.identifiability.rpna.answer import BodyIdentifiability, Identifi
 from sysid_core.identifiability.rpna.stages import Mimic, StageLayout, build_layout, joint_types
 from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor
 
-_RPY = re.compile(r"""rpy\s*=\s*["']([^"']*)["']""")
-# Fractions of pi that robots are built with, and the digits from which on a match is no accident.
-_NICE = ((math.pi / 2, 2), (math.pi / 4, 3), (math.pi / 6, 3))
-_EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
 _ROUNDING = 1e-4  # of the natural scale: kept directions below this are reported
 _MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
-
-
-def exact_angle(text: str) -> float:
-    """Return the exact angle of a rounded decimal number: "1.5708" is pi/2, "1.4" is 1.4.
-
-    An angle counts as a multiple of pi/2, pi/4 or pi/6 if it agrees to its last digit.
-    """
-    value = float(text)
-    mantissa = re.split("[eE]", text.strip())[0]
-    decimals = len(mantissa.partition(".")[2]) if "e" not in text.lower() else 0
-    for unit, needed in _NICE:
-        k = round(value / unit)
-        if k and decimals >= needed and abs(value - k * unit) <= 10.0**-decimals:
-            return k * unit
-    return value
-
-
-def _is_rounded(text: str) -> bool:
-    try:
-        return abs(exact_angle(text) - float(text)) > _EXACT
-    except ValueError:
-        return False
-
-
-def has_rounded_angles(urdf_xml: str) -> bool:
-    """Return True if some `rpy` in the text is a rounded multiple of pi/2, pi/4 or pi/6."""
-    return any(
-        _is_rounded(number)
-        for rpy in set(_RPY.findall(urdf_xml))
-        for number in rpy.replace(",", " ").split()
-    )
-
-
-def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
-    """Return a copy of a robot in which rounded angles of joint origins are replaced by exact ones
-    (such as 1.5708 by pi/2).
-
-    Args:
-        model: Robot from a URDF.
-
-    Returns:
-        The robot, and the names of the joints (including fixed ones) whose angles changed. If no
-        angle changed, or if the joint tree of the model is not that of the URDF, the model itself
-        is returned without names.
-    """
-    if not model.urdf_xml:
-        return model, ()
-    exact_xml, changed = _exact_urdf(model.urdf_xml)
-    if not changed:
-        return model, ()
-    tree = model.tree
-    floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
-    exact = _built(exact_xml, floating, tuple(model.gravity.tolist()))
-    exact = exact.with_locked({n: q for n, q in model.locked.items() if n in exact.joint_names})
-    same = exact.joint_names == tree.joint_names
-    return (model.on_tree(exact), changed) if same else (model, ())
-
-
-@functools.lru_cache(maxsize=8)
-def _built(urdf_xml: str, floating_base: bool, gravity: tuple[float, ...]) -> RobotModel:
-    return RobotModel.from_urdf(urdf_xml, floating_base=floating_base, gravity=gravity)
-
-
-@functools.lru_cache(maxsize=32)
-def _exact_urdf(urdf_xml: str) -> tuple[str, tuple[str, ...]]:
-    if not has_rounded_angles(urdf_xml):
-        return urdf_xml, ()
-    root = ET.fromstring(urdf_xml)
-    changed = []
-    for joint in root.iter("joint"):
-        origin = joint.find("origin")
-        numbers = (origin.get("rpy") or "").split() if origin is not None else []
-        if origin is not None and any(_is_rounded(number) for number in numbers):
-            origin.set("rpy", " ".join(repr(exact_angle(number)) for number in numbers))
-            changed.append(str(joint.get("name")))
-    return ET.tostring(root, encoding="unicode"), tuple(changed)
 
 
 def doubts_in_words(
@@ -220,7 +136,7 @@ def structural_identifiability(
     )
     alternative, warnings = None, doubts_in_words(model, layout, results)
     if any(result.doubts for result in results):
-        exact, changed = with_exact_angles(model)
+        exact, changed = model.with_exact_angles()
         if changed:
             other = structural_identifiability(
                 exact, gravity=g, static=static, rotors=rotors, mimic=mimic, tolerance=tolerance

@@ -12,7 +12,6 @@ import scipy
 
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import BaseParameters, Excitation
-from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.planning.bases import FourierBasis
 from sysid_core.planning.closed_chain.box import AssemblyMap
 from sysid_core.planning.trajectory import Trajectory
@@ -54,7 +53,7 @@ def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
         drives: Joints with friction and drive columns.
     """
     rng = np.random.default_rng(7)
-    chain = chain.with_model(with_exact_angles(chain.model)[0].with_pi(chain.model.pi))
+    chain = chain.with_model(chain.model.with_exact_angles()[0].with_pi(chain.model.pi))
     box = AssemblyMap.motion_box(chain, rng)
     q_a = box.positions(rng.uniform(-1.0, 1.0, (_STATES, chain.n_actuated)))
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]

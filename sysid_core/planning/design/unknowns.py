@@ -12,11 +12,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import BaseParameters
-from sysid_core.identifiability.rpna import (
-    Identifiability,
-    structural_identifiability,
-    with_exact_angles,
-)
+from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
 from sysid_core.robot import (
     Array,
     DriveTrain,
@@ -219,7 +215,7 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     """
     exact = structure.practical.base
     names = model.parameter_names + friction.names
-    tree = with_exact_angles(model)[0]
+    tree = model.with_exact_angles()[0]
     rng = np.random.default_rng(7)
     q, v, a = tree.random_states(2 * len(names) // model.nv + 60, rng)
     angles = q if q.shape[1] == model.nv else rng.uniform(-np.pi, np.pi, v.shape)

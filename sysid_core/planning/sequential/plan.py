@@ -21,7 +21,6 @@ from sysid_core.identifiability.composite_bodies import (
     RecursionStep,
     StepRows,
 )
-from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.sequential.moves import Move, candidate_moves, pair_moves
@@ -54,7 +53,7 @@ class MoveChooser:
         locked_measured: bool,
     ) -> None:
         # Rounded right angles would show what the robot itself doesn't.
-        self.model, self.friction = with_exact_angles(model)[0], friction
+        self.model, self.friction = model.with_exact_angles()[0], friction
         self.locked_measured = locked_measured
         self.minimal: MinimalConstants = MinimalConstants.of(self.model)
         model = self.model

@@ -127,13 +127,13 @@ def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations
 def test_the_rank_target_is_the_structural_one(name):
     from sysid_core.estimation.arm.equations import arm_structural_rows
     from sysid_core.identifiability import NumericalRank
-    from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
+    from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 
     model = RobotModel.from_urdf(name)
     friction = FrictionModel(DriveTrain.direct(model.joint_names))
     rows = arm_structural_rows(model, friction)
-    exact = structural_identifiability(with_exact_angles(model)[0]).base
+    exact = structural_identifiability(model.with_exact_angles()[0]).base
     inertial = rows[:, : 10 * model.n_bodies]
     assert NumericalRank.of(inertial).rank == exact.rank
     # xarm7: rpy of 1.5708 would tell a rotor from its link, by 5e-7 of what other directions show.
