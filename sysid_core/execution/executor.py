@@ -313,7 +313,8 @@ class Executor:
         if play is None or at_rest:
             return
         limit = self.monitor.limits.tracking_error
-        state = None if fault.without_clock else self.monitor.usable(now, measured)
+        trusted = not (fault.without_clock or self.monitor.jumped)
+        state = self.monitor.usable(now, measured) if trusted else None
         # A robot that has yet to go the last step is not late; past the limit none follows.
         near = np.minimum(FOLLOWS * limit + play.last_move, limit)
         if state is None or expected is None or np.all(np.abs(expected - state[0]) <= near):

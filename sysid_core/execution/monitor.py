@@ -167,6 +167,10 @@ class ExecutionMonitor:
     Args:
         model: Robot model.
         limits: Limits that abort the motion.
+
+    Attributes:
+        jumped: True if the newest state is farther from the last one than the robot can have moved:
+            it comes from another publisher, or from a faulty encoder.
     """
 
     def __init__(self, model: RobotModel, limits: MonitorLimits) -> None:
@@ -187,6 +191,8 @@ class ExecutionMonitor:
         """Delete the stored times of earlier samples, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
+        self._before: tuple[float, float, Array] | None = None  # time, stamp and q of a state
+        self.jumped = False
         self._compared: list[tuple[str, Array, Array, Array]] = []
 
     @property
@@ -264,11 +270,19 @@ class ExecutionMonitor:
             values = getattr(measured, key)
             if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
                 return Fault(FaultCode.NOT_FINITE, {"kind": key})
+        self._compare_with_last(now, measured)
         return (
             self._state_fault(measured, q_commanded)
             or self.stale(now, measured)
             or self._wrench_fault(measured)
         )
+
+    def _compare_with_last(self, now: float, measured: Measured) -> None:
+        q, before = self.in_order(measured)[0], self._before
+        self._before = (now, measured.stamp, q)
+        if before is not None:  # of both times the longer one: stamps and steps vary
+            dt = max(now - before[0], measured.stamp - before[1])
+            self.jumped = bool(np.any(np.abs(q - before[2]) > self.limits.velocity * dt))
 
     def _clock_fault(self, now: float, measured: Measured | None) -> Fault | None:
         last_now, self._last_now = self._last_now, now

@@ -52,6 +52,7 @@ KINDS = (
     "cancel",
     "clock",
     "earlier",
+    "elsewhere",
     "future",
     "gone",
     "kill",
@@ -102,6 +103,9 @@ class Story:
             w.falsify, self.limited = spike, True
         elif event.kind == "earlier":
             w.falsify = earlier
+        elif event.kind == "elsewhere":
+            q = 2.0 * (event.amount - 0.5)
+            w.falsify = lambda m, now: dataclasses.replace(m, q=m.q + q)
         elif event.kind == "gone":
             w.falsify = self.freeze
         elif event.kind == "future":
