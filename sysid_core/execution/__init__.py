@@ -23,7 +23,7 @@ Example:
 
 from sysid_core.execution.executor import Executor
 from sysid_core.execution.faults import Fault, FaultCode
-from sysid_core.execution.monitor import Measured, MonitorLimits, PositionRates
+from sysid_core.execution.monitor import Continuity, Measured, MonitorLimits, PositionRates
 from sysid_core.execution.played_motion import Outgoing
 from sysid_core.execution.states import (
     Command,
@@ -34,6 +34,7 @@ from sysid_core.execution.states import (
 
 __all__ = [
     "Command",
+    "Continuity",
     "Executor",
     "ExecutorSettings",
     "ExecutorState",

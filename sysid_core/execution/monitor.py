@@ -161,6 +161,34 @@ class PositionRates:
         return (q - self._past[0][1]) / time if time >= self._over else None
 
 
+class Continuity:
+    """Test whether each joint state can follow the previous one at the velocity limits of the robot.
+    If not, they come from different publishers, or from a faulty encoder.
+
+    Args:
+        velocity: Velocity limits, shape (n,) [rad/s or m/s].
+        tolerance: Distance that is always allowed [rad or m].
+    """
+
+    def __init__(self, velocity: Array, tolerance: float = 0.0) -> None:
+        self._velocity, self._tolerance = velocity, tolerance
+        self._before: tuple[float, float, Array] | None = None
+
+    def breaks(self, now: float, stamp: float, q: Array) -> bool:
+        """Return True if a state is too far from the previous one.
+
+        Args:
+            now: Time at which the state is looked at [s].
+            stamp: Stamp of the state [s].
+            q: Positions, shape (n,) [rad or m].
+        """
+        before, self._before = self._before, (now, stamp, q)
+        if before is None:
+            return False
+        dt = max(now - before[0], stamp - before[1], 0.0)  # both vary
+        return bool(np.any(np.abs(q - before[2]) > self._velocity * dt + self._tolerance))
+
+
 class ExecutionMonitor:
     """Monitor that compares the measured state with the limits at every step.
 
@@ -169,8 +197,7 @@ class ExecutionMonitor:
         limits: Limits that abort the motion.
 
     Attributes:
-        jumped: True if the newest state is farther from the last one than the robot can have moved:
-            it comes from another publisher, or from a faulty encoder.
+        jumped: True if the newest state can't follow the one before.
     """
 
     def __init__(self, model: RobotModel, limits: MonitorLimits) -> None:
@@ -191,8 +218,7 @@ class ExecutionMonitor:
         """Delete the stored times of earlier samples, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
-        self._before: tuple[float, float, Array] | None = None  # time, stamp and q of a state
-        self.jumped = False
+        self._continuity, self.jumped = Continuity(self.limits.velocity), False
         self._compared: list[tuple[str, Array, Array, Array]] = []
 
     @property
@@ -270,19 +296,12 @@ class ExecutionMonitor:
             values = getattr(measured, key)
             if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
                 return Fault(FaultCode.NOT_FINITE, {"kind": key})
-        self._compare_with_last(now, measured)
+        self.jumped = self._continuity.breaks(now, measured.stamp, self.in_order(measured)[0])
         return (
             self._state_fault(measured, q_commanded)
             or self.stale(now, measured)
             or self._wrench_fault(measured)
         )
-
-    def _compare_with_last(self, now: float, measured: Measured) -> None:
-        q, before = self.in_order(measured)[0], self._before
-        self._before = (now, measured.stamp, q)
-        if before is not None:  # of both times the longer one: stamps and steps vary
-            dt = max(now - before[0], measured.stamp - before[1])
-            self.jumped = bool(np.any(np.abs(q - before[2]) > self.limits.velocity * dt))
 
     def _clock_fault(self, now: float, measured: Measured | None) -> Fault | None:
         last_now, self._last_now = self._last_now, now

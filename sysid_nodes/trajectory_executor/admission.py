@@ -86,6 +86,11 @@ class Admission:
                 remedy="Check that the driver is running, that joint_states is remapped to its topic, and that robot_description belongs to the same robot (joint names, prefix)."
                 "",
             )
+        if self.robot.problem:
+            raise SysIdError(
+                f"{self.robot.problem}.",
+                remedy="End the other node that publishes it (`ros2 topic info -v`), or check the encoders.",
+            )
         self.robot.begin()
         if config.require_wrench and not self.robot.has_wrench:
             raise SysIdError(

@@ -14,7 +14,7 @@ from std_msgs.msg import Float64
 
 from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
-from sysid_core.execution import Measured, PositionRates
+from sysid_core.execution import Continuity, ExecutorSettings, Measured, PositionRates
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
 
 NO_SCALING = "none"
-_STALE_S = 1.0
+_STALE_S = _WATCH_S = 1.0
 
 
 class SpeedScaling:
@@ -77,6 +77,8 @@ class RobotState:
     def __init__(self, now: Callable[[], float], has_torques: bool) -> None:
         self._now, self._has_torques = now, has_torques
         self._robot: frozenset[str] = frozenset()
+        self._order: tuple[str, ...] = ()
+        self._continuity, self._broken_at = Continuity(np.zeros(0)), -math.inf
         self._rates = PositionRates()
         self._wrench: tuple[float, np.ndarray] | None = None
         # Whether a state is too old, new or out of order is asked where it is used, at every step.
@@ -87,6 +89,9 @@ class RobotState:
     def of(self, model: RobotModel) -> None:
         """Use only the joints of this robot from now on, and ignore other joints in the messages."""
         self._robot, self.measured = frozenset(model.joint_names), None
+        self._order, self._broken_at = tuple(model.joint_names), -math.inf
+        speed = np.where(model.velocity_limits > 0.0, model.velocity_limits, math.inf)
+        self._continuity = Continuity(speed, ExecutorSettings.start_tolerance)
         self.others.clear()
 
     def on_joints(self, message: JointState) -> None:
@@ -97,6 +102,10 @@ class RobotState:
             return
         stamp = self._stamp("joint_states", message, names[0])
         q, v = np.array(message.position), np.array(message.velocity)
+        if self._robot.issubset(names) and len(q) == len(names):
+            now, columns = self._now(), [names.index(name) for name in self._order]
+            if self._continuity.breaks(now, stamp, q[columns]):
+                self._broken_at = now
         if np.isnan(v).all():  # also where there are none
             rates = self._rates.update(stamp, q)
             if rates is None:
@@ -118,6 +127,12 @@ class RobotState:
     def _stamp(self, topic: str, message: JointState | WrenchStamped, publisher: str) -> float:
         stamp, now_ns = conversions.ns_from_stamp(message.header.stamp), round(self._now() * 1e9)
         return self.gates[topic].take(stamp, now_ns, publisher) * 1e-9
+
+    @property
+    def problem(self) -> str:
+        """Contradiction between recent joint states; empty if there is none."""
+        jumps = self._now() - self._broken_at < _WATCH_S
+        return "joint_states jumps farther than the robot can move" if jumps else ""
 
     @property
     def has_wrench(self) -> bool:
@@ -143,9 +158,6 @@ class RobotState:
             f" joint_states has {len(publishers)} publishers ({', '.join(sorted(publishers))}):"
             f" only one may publish this robot's joints.{out_of_order}"
         )
-
-
-_WATCH_S = 1.0
 
 
 class RobotInputs:
@@ -212,7 +224,7 @@ class RobotInputs:
     @property
     def problem(self) -> str:
         """Reason why the robot must not move now; empty if it may."""
-        return self.safety.problem(self.now())
+        return self.safety.problem(self.now()) or self.robot.problem
 
     @property
     def publishers_hint(self) -> str:

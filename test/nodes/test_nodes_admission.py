@@ -26,7 +26,7 @@ from sysid_nodes.trajectory_executor.admission import Admission
 from sysid_nodes.trajectory_executor.arming import Arming
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.drive import CommandMode, ControllerWatch
-from sysid_nodes.trajectory_executor.inputs import RobotInputs
+from sysid_nodes.trajectory_executor.inputs import RobotInputs, RobotState
 from sysid_nodes.trajectory_executor.limits import limits_in_force, motion_limits
 from sysid_nodes.trajectory_executor.safety_inputs import SafetyInputs
 
@@ -159,7 +159,8 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
     inputs.watch()
     assert "2 publishers (/driver, /gui)" in said["publishers"]
     assert "stale safety state" in said["safety"]
-    inputs.robot.of(SimpleNamespace(joint_names=("joint1",)))  # type: ignore[arg-type]
+    joint1: Any = SimpleNamespace(joint_names=("joint1",), velocity_limits=np.ones(1))
+    inputs.robot.of(joint1)
     inputs.robot.on_joints(JointState(name=["finger"], position=[0.1]))  # a gripper's driver
     inputs.safety.inputs[0].stamp = 0.9
     inputs.watch()
@@ -168,6 +169,29 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
     ahead.header.stamp.sec = 3
     inputs.robot.on_joints(ahead)
     assert "joint_states (joint1) is ahead by 2 s" in "".join(gate.words for gate in gates)
+
+
+def test_no_motion_begins_while_joint_states_contradict_each_other() -> None:
+    """If the false one is the newest at the start, the robot would be sent to it."""
+    now, home = [100.0], [0.0, -1.2, 1.2, -1.2, -1.5, 0.0]
+    robot = RobotState(lambda: now[0], False)
+    robot.of(UR5)
+    admission = Admission(SimpleNamespace(begin=lambda: None), robot, SafetyInputs(()))
+
+    def publish(*positions: list[float]) -> None:
+        for q in positions:
+            now[0] += 0.002
+            names = list(UR5.joint_names)
+            robot.on_joints(JointState(name=names, position=q, velocity=[0.0] * 6))
+
+    settings = config(command_mode="follow_joint_trajectory")
+    publish(home, home)
+    admission._require_robot(UR5, settings, now[0])
+    publish([0.0] * 6, home, home)
+    with pytest.raises(SysIdError, match=r"jumps farther.*ros2 topic info"):
+        admission._require_robot(UR5, settings, now[0])
+    publish(*[home] * 600)
+    admission._require_robot(UR5, settings, now[0])
 
 
 def test_a_message_of_one_safety_input_does_not_judge_another_whose_message_still_waits() -> None:

@@ -59,6 +59,7 @@ def nothing(*_: Any, **__: Any) -> None: ...
 def a_node(**more: Any) -> Any:
     log = SimpleNamespace(info=nothing, warning=nothing, error=nothing)
     parts = {"get_logger": lambda: log, "health": SimpleNamespace(say=nothing, forget=nothing)}
+    parts["clocks"] = SimpleNamespace(watch=nothing)
     return SimpleNamespace(create_subscription=nothing, **parts, **more)
 
 
