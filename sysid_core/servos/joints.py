@@ -180,7 +180,8 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
 
     They are the random-effects mean and variance of DerSimonian and Laird (1986). Drives of the
     same type, bus and firmware differ little, so that the data of each drive also improve the
-    estimates of the others. If the drives differ, the estimates hardly influence each other.
+    estimates of the others. If the drives differ, the estimates hardly influence each other. Errors
+    of the model are common to all drives, so that their mean is known no better than one drive's.
     """
     priors = {}
     for term in TERMS:
@@ -194,7 +195,7 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
         excess = float(w @ (x - mean) ** 2) - (len(x) - 1)
         between = max(excess / float(w.sum() - (w @ w) / w.sum()), 0.0)
         w = 1.0 / (variance + between)
-        deviation = np.sqrt(between + 1.0 / w.sum())
+        deviation = np.sqrt(between + len(x) / w.sum())
         if deviation < TERMS[term].spread:
             priors[term] = Prior(float(w @ x / w.sum()), float(deviation))
     return priors

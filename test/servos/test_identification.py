@@ -27,6 +27,8 @@ from sysid_core.servos import (
     save_servos,
 )
 from sysid_core.servos.examine import ServoReason
+from sysid_core.servos.fit import COMMON, JointFit
+from sysid_core.servos.joints import _kin
 from sysid_core.servos.model import JointServo
 from sysid_core.servos.recording import taken_by_place
 
@@ -397,3 +399,9 @@ def test_conventions_that_gravity_does_not_check_are_shown_once_for_all_joints()
     assert shown[1].sentence.startswith(
         "The gravity torque on lift, elbow is too small to check the following: zero."
     )
+
+
+def test_equal_drives_do_not_make_their_mean_better_known_than_one_of_them() -> None:
+    fit = JointFit({Term.DELAY: 0.02}, 1.0, 100.0, COMMON, 0.0)
+    prior = _kin([fit] * 6, [{Term.DELAY: 0.003}] * 6)[Term.DELAY]
+    assert (prior.mean, prior.deviation) == (pytest.approx(0.02), pytest.approx(0.003))
