@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pty
 import signal
@@ -48,6 +49,7 @@ JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchSta
 MARK = "robot_sysid/msg/Mark"
 TYPES = {"/joint_states": JOINT_STATE, "/wrench": WRENCH, "/marks": MARK}
 T0, HZ, HOUR_NS = 1_700_000_000_000_000_000, 100, 3_600_000_000_000
+VENDOR = "uf_ft_sensor_raw_data", -1.0  # frame and sign of an xArm's sensor
 TOOL = 0.3  # [kg] on the sensor from the beginning
 SEGMENTS = {
     "tare_1": (0.1, 0.7),
@@ -64,8 +66,12 @@ def smoothstep(s: np.ndarray) -> np.ndarray:
     return s**3 * (10 - 15 * s + 6 * s**2)
 
 
-def payload_run(load: float = 1.0, begin_ns: int = T0) -> list[tuple[str, int, bytes]]:
-    """Topics, times and messages of a payload's identification, stamps with jitter."""
+def payload_run(
+    load: float = 1.0, begin_ns: int = T0, frame: str = FRAME, sign: float = 1.0
+) -> list[tuple[str, int, bytes]]:
+    """Topics, times and messages of a payload's identification, stamps with jitter; sign -1: the
+    wrench of the load on the sensor, as most drivers have it.
+    """
     store, rng, robot = build_typestore(interface_definitions()), np.random.default_rng(3), None
     robot, types = RobotModel.from_urdf("xarm7"), store.types
     t = np.arange(0, END, 1 / HZ)
@@ -78,7 +84,7 @@ def payload_run(load: float = 1.0, begin_ns: int = T0) -> list[tuple[str, int, b
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
     tool = TOOL * np.eye(10)[0]
     wrench = A @ tool + np.where(t < PICK_UP, 0.0, 1.0)[:, None] * (A @ (load * PAYLOAD))
-    wrench = wrench + 0.05 * rng.normal(size=wrench.shape)
+    wrench = sign * wrench + 0.05 * rng.normal(size=wrench.shape)
     q = q + 1e-5 * rng.normal(size=q.shape)
     header, vector = types["std_msgs/msg/Header"], types["geometry_msgs/msg/Vector3"]
 
@@ -92,7 +98,7 @@ def payload_run(load: float = 1.0, begin_ns: int = T0) -> list[tuple[str, int, b
             header(stamp(now), ""), list(robot.joint_names), q[k], np.zeros(0), 10.0 * q[k]
         )
         f, m = vector(*wrench[k, :3]), vector(*wrench[k, 3:])
-        reading = types[WRENCH](header(stamp(now), FRAME), types["geometry_msgs/msg/Wrench"](f, m))
+        reading = types[WRENCH](header(stamp(now), frame), types["geometry_msgs/msg/Wrench"](f, m))
         out.append(("/joint_states", now, bytes(store.serialize_cdr(state, JOINT_STATE))))
         out.append(("/wrench", now + 100_000, bytes(store.serialize_cdr(reading, WRENCH))))
     for label, edges in SEGMENTS.items():
@@ -104,7 +110,7 @@ def payload_run(load: float = 1.0, begin_ns: int = T0) -> list[tuple[str, int, b
 
 
 def recorded(path: Path, layout: str, load: float = 1.0, begin_ns: int = T0) -> Path:
-    """A bag as our logger or `ros2 bag record` writes it."""
+    """A bag as our logger writes it, or `ros2 bag record` beside an xArm's driver."""
     with ExitStack() as stack:
         if layout == "ours":
             writer = stack.enter_context(BagWriter(path, definitions=interface_definitions()))
@@ -119,7 +125,7 @@ def recorded(path: Path, layout: str, load: float = 1.0, begin_ns: int = T0) -> 
                 name: other.add_connection(name, type_name, typestore=store)
                 for name, type_name in TYPES.items()
             }
-            for topic, at, data in payload_run(load, begin_ns):
+            for topic, at, data in payload_run(load, begin_ns, *VENDOR):
                 other.write(connections[topic], at, data)
     return path
 
@@ -157,7 +163,11 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
     parameters = {"robot": "xarm7", "use_sim_time": sim_time}
     specs = [
         NodeSpec("data_logger", "data_logger", parameters=parameters),
-        NodeSpec("estimator", "estimator", parameters={**parameters, "sensor_frame": FRAME}),
+        NodeSpec(
+            "estimator",
+            "estimator",
+            parameters={**parameters, "sensor_frame": FRAME, "wrench_frames": [VENDOR[0]]},
+        ),
     ]
     client, _ = start_nodes(specs)
     got: list[FilteredJointState] = []
@@ -180,9 +190,12 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
                 begin_anew(client, name)
         got.clear()
         weighed.clear()
-        offline, _ = JointFilter.filter_stream(read_bag(bag).joints)
+        read = read_bag(bag)
+        offline, _ = JointFilter.filter_stream(read.joints)
+        assert read.wrench is not None and read.wrench.frame == (FRAME, VENDOR[0])[nth]
+        in_frame = dataclasses.replace(read.wrench, frame=FRAME)
         session = PayloadSession(robot, FRAME, OnlinePayload(None))
-        session.replay(read_bag(bag))
+        session.replay(dataclasses.replace(read, wrench=in_frame))
         expected = session.online.estimate()
         options = [
             "--rate",
