@@ -47,7 +47,8 @@ def test_a_real_arm_is_predicted_by_mujoco_as_well_as_by_us(shared_data, tmp_pat
     status, output = call(
         *("identify", tmp_path / "fit.csv", "--robot", next(folder.glob("*.urdf"))),
         *("--columns", tmp_path / "columns.yaml", "--validate", tmp_path / "judge.csv"),
-        *("--gravity", "estimate", "--out", tmp_path / "result"),
+        *("--gravity", "estimate", "--friction", "usual,play,saturation"),
+        *("--out", tmp_path / "result"),
     )
     assert status == 0, output
     status, output = call(

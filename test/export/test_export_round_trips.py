@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
 
 import numpy as np
 import pytest
@@ -32,14 +33,14 @@ def driven(model: RobotModel, target: Target, rng: np.random.Generator) -> Proje
     return Projection(model, friction, rng.uniform(0.1, 1.0, size=len(friction.names)))
 
 
-def example_models() -> Iterator[tuple[str, RobotModel]]:
+@cache
+def example_models() -> dict[str, RobotModel]:
+    models = {}
     for name, path in example_robots().items():
-        try:
-            model = RobotModel.from_urdf(path)
-        except ModelError:
-            continue  # without joints
-        assert set(model.degrees_of_freedom) == {1}, name
-        yield name, model
+        with suppress(ModelError):  # without joints
+            models[name] = RobotModel.from_urdf(path)
+    assert all(set(model.degrees_of_freedom) == {1} for model in models.values())
+    return models
 
 
 def excess(model: RobotModel, target: Target, rng: np.random.Generator, folder) -> float:
@@ -68,7 +69,8 @@ def require(target: Target) -> None:
 def test_all_example_robots_are_read_back(target, rng, tmp_path):
     require(target)
     found = {
-        name: excess(model, target, rng, tmp_path) for name, model in some(example_models(), target)
+        name: excess(model, target, rng, tmp_path)
+        for name, model in some(example_models().items(), target)
     }
     assert {name for name, x in found.items() if x > 1.0} == set()
     assert len(found) >= ROBOTS // (4 if target is Target.C else 1)
