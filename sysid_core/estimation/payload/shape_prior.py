@@ -11,7 +11,7 @@ unknown place within reach; without a shape, this is the only one.
 
 Hypotheses are averaged by their evidence `N(r; R m p, R C R^T + I)` (MacKay 2003, Information
 theory, inference and learning algorithms, ch. 28); the standard deviations contain the differences
-between the hypotheses.
+between the hypotheses, weighted by the same probabilities as the estimate.
 """
 
 from __future__ import annotations
@@ -46,17 +46,15 @@ from sysid_core.robot.shapes import Shape
 
 # All chosen on random objects and the families of `studies.payload.CHOICE_FAMILIES`.
 CONTRASTS = (0.25, 0.5, 1.0, 2.0)  # of densities that vary independently
-COVARIANCE_CONTRAST = 1.0  # least contrast of standard deviations: symmetric things look even
 SLOW_CONTRASTS = ((0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0))  # (log density, length / size)
 SYMMETRIC_CONTRASTS = ((1.0, 0.1), (2.0, 0.2))  # of what is symmetric, and of the rest
 HOLLOW_CONTRASTS = ((0.5, 0.1), (0.5, 0.5), (1.5, 1.5))
 HOW_OFTEN = (0.7, 0.01, 0.19, 0.1)  # prior probabilities of solid, symmetric, slow and hollow
-DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations with a guessed shape
-TEMPER = (
-    0.1  # of the evidence in standard deviations, for a guessed shape: hypotheses are caricatures
-)
-WRONG_SHAPE = (0.05, 0.3)  # prior probability, of an exact shape and of a guessed one
-DOUBTED_SHAPE = (0.05, 0.9)  # the same for standard deviations
+WRONG_SHAPE = (0.05, 0.6)  # prior probability, of an exact shape and of a guessed one
+# For deviations of the running estimate, whose information is approximate: probabilities of a guessed
+# shape, and the power of the evidence, with a guessed shape and without any.
+DOUBTED, DOUBTED_SHAPE = (0.35, 0.2, 0.2, 0.25), (0.05, 0.9)
+TEMPER, BALL_TEMPER = 0.1, 0.03
 NO_SHAPE = 0.01  # prior probability that the shape means nothing
 # Covariances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
 # size in the same place, and another pose too. Sizes err alike along all axes, units above all.
@@ -75,7 +73,6 @@ def _shape_covariances() -> tuple[Array, ...]:
 
 
 _SHAPE_COVARIANCES = _shape_covariances()
-BALL_TEMPER = 0.03  # as `TEMPER`, without a shape
 EXTENT = 0.5  # [m] within which something of unknown shape is held
 MASS_SPREAD = 2.0  # of the mass, relative: left to the data
 
@@ -138,7 +135,9 @@ class ShapePrior:
         grasped = shape is not None and shape.fingers is not None
         self.grasp = shape if grasped else None
         self.shape = None if grasped else shape
-        self.contrasts = contrasts
+        # Where the lengths are uncertain, a part of the shape may be empty.
+        least = 0.0 if self.shape is None else self.shape.size_sd
+        self.contrasts = tuple(max(contrast, least) for contrast in contrasts)
 
     @property
     def guessed(self) -> float:
@@ -226,19 +225,20 @@ class ShapePrior:
         )
         return np.array(bodies * (n + 1)), np.array(spreads), logs
 
-    def posterior(self, R: Array, r: Array) -> PayloadPosterior:
+    def posterior(self, R: Array, r: Array, *, doubted: bool = False) -> PayloadPosterior:
         """Compute the posterior mean and covariance of the payload parameters from compressed data
         (R, r).
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
             r: Right-hand side of the data, shape (p,).
+            doubted: True if (R, r) are approximate: the standard deviations then rely less on the
+                shape and on the evidence.
 
         Raises:
             EstimationError: The data imply a negative mass.
         """
         first = self.first(R, r)
-        mass = float(first[0])
         means, spreads, logs = self._hypotheses(first)
         open_mass = MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         found, left, evidence = conditioned(R, r, means, spreads + open_mass)
@@ -251,14 +251,12 @@ class ShapePrior:
                 with contextlib.suppress(EstimationError):  # the shape is elsewhere
                     masses = solid.most_likely_masses(R, r, near=first)
                     found[k] = solid.cells.parameters_per_mass @ masses
-            least = COVARIANCE_CONTRAST * self.symmetric
-            if solid.contrast < least:
-                C = shape_covariance(solid.cells, mass, least)
-                left[k] = conditioned(R, r, means[k : k + 1], C[None])[1][0]
         pi = np.asarray(weights @ found)
         offset = found - pi
-        temper = BALL_TEMPER if self.shape is None else TEMPER**self.guessed
-        doubt = probabilities(logs[1] + temper * evidence)
+        doubt = weights
+        if doubted:
+            temper = BALL_TEMPER if self.shape is None else TEMPER**self.guessed
+            doubt = probabilities(logs[1] + temper * evidence)
         covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
         between = means - doubt @ means
         spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])

@@ -183,7 +183,7 @@ class RunningBelief:
 
     def _answer(self, one: RunningInformation, samples: int) -> _Answer:
         R, r, back = one.compressed()
-        found = self._prior.posterior(R, r)
+        found = self._prior.posterior(R, r, doubted=True)
         u = back[:, -1] - back[:, :-1] @ found.pi
         left = one.left(u, found.pi, samples)
         left = left if left >= MISFIT_LIMIT else 1.0
