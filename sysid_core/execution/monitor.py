@@ -249,8 +249,7 @@ class ExecutionMonitor:
         """
         if measured is None or not abs(now - measured.stamp) <= self.limits.stale_after:
             return None
-        missing = [n for n in self.model.joint_names if n not in measured.joint_names]
-        if missing or len({len(measured.joint_names), len(measured.q), len(measured.v)}) != 1:
+        if self._joint_fault(measured) is not None:
             return None
         q, v = self.in_order(measured)
         return (q, v) if np.all(np.isfinite(q)) and np.all(np.isfinite(v)) else None
@@ -286,11 +285,9 @@ class ExecutionMonitor:
         fault = self._clock_fault(now, measured)
         if fault is not None or measured is None:
             return fault
-        missing = [n for n in self.model.joint_names if n not in measured.joint_names]
-        if missing:
-            return Fault(FaultCode.JOINTS_MISSING, {"joints": missing})
-        if len({len(measured.joint_names), len(measured.q), len(measured.v)}) != 1:
-            return Fault(FaultCode.JOINTS_MALFORMED)
+        fault = self._joint_fault(measured)
+        if fault is not None:
+            return fault
         columns = self.model.columns_from(measured.joint_names)  # a gripper's values are its own
         for key, used in (("q", columns), ("v", columns), ("effort", columns), ("wrench", ...)):
             values = getattr(measured, key)
@@ -302,6 +299,15 @@ class ExecutionMonitor:
             or self.stale(now, measured)
             or self._wrench_fault(measured)
         )
+
+    def _joint_fault(self, measured: Measured) -> Fault | None:
+        names = measured.joint_names
+        missing = [name for name in self.model.joint_names if name not in names]
+        if missing:
+            return Fault(FaultCode.JOINTS_MISSING, {"joints": missing})
+        given = [x for x in (measured.q, measured.v, measured.effort) if x is not None]
+        malformed = len({len(names), len(set(names)), *map(len, given)}) != 1
+        return Fault(FaultCode.JOINTS_MALFORMED) if malformed else None
 
     def _clock_fault(self, now: float, measured: Measured | None) -> Fault | None:
         last_now, self._last_now = self._last_now, now

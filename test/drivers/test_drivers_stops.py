@@ -335,6 +335,12 @@ def elsewhere(m: Measured, now: float) -> Measured:
     return dataclasses.replace(m, q=m.q + 0.2)
 
 
+def twice(m: Measured, now: float) -> Measured:
+    """The step raised an error, so that nothing stopped a streamed motion."""
+    names, q, v = (*m.joint_names, m.joint_names[0]), np.append(m.q, m.q[0]), np.append(m.v, 0.0)
+    return dataclasses.replace(m, joint_names=names, q=q, v=v)
+
+
 def spike(m: Measured, now: float) -> Measured:
     return dataclasses.replace(m, wrench=np.array([0.0, 0.0, 900.0, 0.0, 0.0, 0.0]))
 
@@ -350,6 +356,7 @@ def dead_wrench(m: Measured, now: float) -> Measured:
         (Gone(), "stale state"),
         (earlier, "clock jump"),
         (elsewhere, "tracking error"),
+        (twice, "occurs twice"),
         (spike, "force is 900"),
         (dead_wrench, "stale wrench"),
     ],
