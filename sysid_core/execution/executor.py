@@ -313,7 +313,7 @@ class Executor:
         if play is None or at_rest:
             return
         limit = self.monitor.limits.tracking_error
-        trusted = not (fault.without_clock or self.monitor.jumped)
+        trusted = not (fault.without_clock or self.monitor.impossible)
         state = self.monitor.usable(now, measured) if trusted else None
         # A robot that has yet to go the last step is not late; past the limit none follows.
         near = np.minimum(FOLLOWS * limit + play.last_move, limit)

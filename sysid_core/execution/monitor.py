@@ -197,7 +197,8 @@ class ExecutionMonitor:
         limits: Limits that abort the motion.
 
     Attributes:
-        jumped: True if the newest state can't follow the one before.
+        impossible: True if the newest state cannot follow the one before, or is faster than its
+            limits, so that no stop may begin there.
     """
 
     def __init__(self, model: RobotModel, limits: MonitorLimits) -> None:
@@ -218,7 +219,7 @@ class ExecutionMonitor:
         """Delete the stored times of earlier samples, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
-        self._continuity, self.jumped = Continuity(self.limits.velocity), False
+        self._continuity, self.impossible = Continuity(self.limits.velocity), False
         self._compared: list[tuple[str, Array, Array, Array]] = []
 
     @property
@@ -288,12 +289,14 @@ class ExecutionMonitor:
         fault = self._joint_fault(measured)
         if fault is not None:
             return fault
+        q, v = self.in_order(measured)
+        breaks = self._continuity.breaks(now, measured.stamp, q)
+        self.impossible = breaks or bool(np.any(np.abs(v) > self.limits.velocity))
         columns = self.model.columns_from(measured.joint_names)  # a gripper's values are its own
         for key, used in (("q", columns), ("v", columns), ("effort", columns), ("wrench", ...)):
             values = getattr(measured, key)
             if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
                 return Fault(FaultCode.NOT_FINITE, {"kind": key})
-        self.jumped = self._continuity.breaks(now, measured.stamp, self.in_order(measured)[0])
         return (
             self._state_fault(measured, q_commanded)
             or self.stale(now, measured)

@@ -104,8 +104,8 @@ class Story:
         elif event.kind == "earlier":
             w.falsify = earlier
         elif event.kind == "elsewhere":
-            q = 2.0 * (event.amount - 0.5)
-            w.falsify = lambda m, now: dataclasses.replace(m, q=m.q + q)
+            q, faster = 2.0 * (event.amount - 0.5), 10.0 ** (10.0 * event.amount)
+            w.falsify = lambda m, now: dataclasses.replace(m, q=m.q + q, v=faster * m.v)
         elif event.kind == "gone":
             w.falsify = self.freeze
         elif event.kind == "future":

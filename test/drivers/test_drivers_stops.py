@@ -335,6 +335,12 @@ def elsewhere(m: Measured, now: float) -> Measured:
     return dataclasses.replace(m, q=m.q + 0.2)
 
 
+def endless(m: Measured, now: float) -> Measured:
+    """The stop began there and lasted 10 years: no memory was enough for it."""
+    v = np.full(6, 1e9)
+    return dataclasses.replace(m, q=m.q + 0.2, v=v, effort=np.full(6, np.inf))
+
+
 def twice(m: Measured, now: float) -> Measured:
     """The step raised an error, so that nothing stopped a streamed motion."""
     names, q, v = (*m.joint_names, m.joint_names[0]), np.append(m.q, m.q[0]), np.append(m.v, 0.0)
@@ -357,6 +363,7 @@ def dead_wrench(m: Measured, now: float) -> Measured:
         (earlier, "clock jump"),
         (elsewhere, "tracking error"),
         (twice, "occurs twice"),
+        (endless, "infinite value in the measured effort"),
         (spike, "force is 900"),
         (dead_wrench, "stale wrench"),
     ],
