@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, group, remark
+from sysid_cli.base import console, copy_json, errors, group, remark
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core.errors import SignalError
@@ -20,13 +20,6 @@ bag = group(
     "bag",
     "Inspect, check, repair, export and replay rosbag2 bags.",
     "sysid bag check results/demo/bag",
-    {
-        "check": "bag_check",
-        "export": "bag",
-        "info": "bag",
-        "recover": "bag",
-        "replay": "live",
-    },
 )
 
 PathArgument = Annotated[Path, typer.Argument(help="rosbag2 folder, or an .mcap or .db3 file.")]

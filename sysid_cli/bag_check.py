@@ -10,7 +10,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sysid_cli.app import console, copy_json, errors
 from sysid_cli.bag import (
     JointTopicOption,
     PathArgument,
@@ -18,6 +17,7 @@ from sysid_cli.bag import (
     bag,
     require_bag,
 )
+from sysid_cli.base import console, copy_json, errors
 from sysid_cli.settings import BagRobotOption, EffortKindOption, JsonPathOption, command
 from sysid_cli.tables import print_table
 from sysid_core.errors import SignalError, SysIdError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from sysid_cli.app import app, console, require_folder
+from sysid_cli.base import app, console, require_folder
 from sysid_cli.settings import (
     ClusterOption,
     MemoryOption,

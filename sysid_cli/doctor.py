@@ -16,7 +16,7 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from sysid_cli.app import app, console, copy_json, remark
+from sysid_cli.base import app, console, copy_json, remark
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core.errors import SysIdError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sysid_cli.app import app, console, errors, require_folder, tick
+from sysid_cli.base import app, console, errors, require_folder, tick
 from sysid_cli.settings import PathOption, command
 from sysid_cli.tables import print_exports
 from sysid_core import workflows

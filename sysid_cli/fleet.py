@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, group, require_folder
+from sysid_cli.base import console, group, require_folder
 from sysid_cli.settings import (
     ClusterOption,
     MemoryOption,
@@ -25,7 +25,6 @@ fleet = group(
     "fleet",
     "Detect lasting changes in many robots from their regular recordings.",
     "sysid fleet identify nights/ --registry fleet.yaml --out results/fleet",
-    {"identify": "fleet", "watch": "fleet"},
 )
 
 RegistryOption = Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import app, console, copy_json, errors, remark
+from sysid_cli.base import app, console, copy_json, errors, remark
 from sysid_cli.settings import JsonPathOption, MountOption, command
 from sysid_cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError

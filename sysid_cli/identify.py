@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from sysid_cli.app import app, console, copy_json, errors, remark, require_folder, tick
+from sysid_cli.base import app, console, copy_json, errors, remark, require_folder, tick
 from sysid_cli.export import export_targets
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import yaml
 
-from sysid_cli.app import app, console, remark, require_folder, write_new
+from sysid_cli.base import app, console, remark, require_folder, write_new
 from sysid_cli.settings import command
 from sysid_core.errors import ModelError, SignalError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sysid_cli.app import remark
+from sysid_cli.base import remark
 from sysid_cli.init import OPEN, largest_position
 from sysid_core.servos import ServoColumns, read_recordings
 from sysid_core.signals import read_any_table

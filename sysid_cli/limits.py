@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from sysid_cli.app import console, group, write_new
+from sysid_cli.base import console, group, write_new
 from sysid_cli.settings import command
 
 limits = group(
     "limits",
     "Write the limits file, which contains the motion limits for planner and executor.",
     "sysid limits init ur5 --out limits.yaml",
-    {"init": "limits"},
 )
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sysid_cli.app import app, console, group
 from sysid_cli.bag import PathArgument, bag
+from sysid_cli.base import app, console, group
 from sysid_cli.settings import command
 from sysid_core.errors import SysIdError
 
@@ -162,7 +162,6 @@ robot = group(
     "robot",
     "Save the description published by a running robot.",
     "sysid robot save robot.urdf",
-    {"save": "live"},
 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, group
+from sysid_cli.base import console, copy_json, errors, group
 from sysid_cli.settings import JsonPathOption, command
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from sysid_core.planning.closed_chain import AssemblyMap
     from sysid_core.robot.loops import ClosedChain, MotionBox
 
-loops = group(
-    "loops", "Check descriptions of closed chains.", "sysid loops check own-leg", {"check": "loops"}
-)
+loops = group("loops", "Check descriptions of closed chains.", "sysid loops check own-leg")
 
 
 @command(loops, example="sysid loops check own-leg --html results/own_leg.html")

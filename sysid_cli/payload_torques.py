@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sysid_cli.app import app, console, copy_json, errors, require_folder
+from sysid_cli.base import app, console, copy_json, errors, require_folder
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_rows, print_settings, print_verdict
 from sysid_core import workflows

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sysid_cli.app import console, group, require_folder
+from sysid_cli.base import console, group, require_folder
 from sysid_cli.settings import command
 from sysid_cli.tables import print_list
 
@@ -16,7 +16,6 @@ report = group(
     "report",
     "List the reports below a folder, and compare results.",
     "sysid report index results",
-    {"compare": "report", "index": "report"},
 )
 
 

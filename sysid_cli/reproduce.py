@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, reproduce
+from sysid_cli.base import console, copy_json, errors, group
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core.settings import words
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from sysid_studies import Study
 
 _Html = Annotated[Path, typer.Option("--html", metavar="FILE", help="Report file (HTML).")]
+
+
+reproduce = group(
+    "reproduce",
+    "Reproduce the tables of the papers, and compare them with the published numbers.",
+    "sysid reproduce stanford",
+)
 
 
 @command(reproduce, example="sysid reproduce stanford")

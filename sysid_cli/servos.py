@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, remark, require_folder, servos, tick
+from sysid_cli.base import console, copy_json, errors, group, remark, require_folder, tick
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_rows, print_verdict
 from sysid_core import workflows
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 
 ServosArgument = Annotated[Path, typer.Argument(metavar="DIR")]
+
+
+servos = group(
+    "servos",
+    "Identify and simulate position servos without torque sensors.",
+    "sysid servos identify my_dataset --robot so101.urdf --out arm",
+)
 
 
 @command(

@@ -16,8 +16,8 @@ from typing_extensions import (
     get_type_hints,
 )  # in Python 3.10, that of typing takes None as a default for a type
 
-from sysid_cli.app import errors
-from sysid_cli.app import example as example_text
+from sysid_cli.base import errors
+from sysid_cli.base import example as example_text
 from sysid_core.errors import SignalError
 from sysid_core.settings import attribute_docs, build_settings, own_fields
 

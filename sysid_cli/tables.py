@@ -10,7 +10,7 @@ from rich.measure import measure_renderables
 from rich.table import Table
 from rich.text import Text
 
-from sysid_cli.app import console
+from sysid_cli.base import console
 from sysid_core.reasons import Outcome, Verdict
 
 if TYPE_CHECKING:

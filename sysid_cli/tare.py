@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_cli.app import app, console, copy_json, errors, remark
+from sysid_cli.base import app, console, copy_json, errors, remark
 from sysid_cli.settings import JsonPathOption, PathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core import workflows

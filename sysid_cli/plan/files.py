@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, errors, plan, require_folder
+from sysid_cli.base import console, errors, require_folder
+from sysid_cli.plan import plan
 from sysid_cli.settings import GravityOption, MountOption, command
 from sysid_core.errors import ModelError
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sysid_cli.app import console, copy_json, errors, plan, require_folder
+from sysid_cli.base import console, copy_json, errors, require_folder
+from sysid_cli.plan import plan
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_rows
 from sysid_core import workflows

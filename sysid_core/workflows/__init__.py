@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import PLANS
     from sysid_core.workflows.servo_export import export_servos
-    from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
+    from sysid_core.workflows.servos import identify_servos
     from sysid_core.workflows.settings import (
         IdentifySettings,
         SequentialSettings,
+        ServoFiles,
+        ServoSettings,
         TareSettings,
         TorqueWeighingSettings,
         ValidateSettings,

@@ -17,8 +17,8 @@ from sysid_core.errors import SysIdError
 from sysid_core.progress import Step
 from sysid_core.settings import build_settings
 from sysid_core.workflows.identification import IdentifiedArm
-from sysid_core.workflows.servos import IdentifiedServos, ServoSettings, identify_servos
-from sysid_core.workflows.settings import IdentifySettings
+from sysid_core.workflows.servos import IdentifiedServos, identify_servos
+from sysid_core.workflows.settings import IdentifySettings, ServoSettings
 
 
 def main(path: Path) -> int:

@@ -26,7 +26,7 @@ from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.servos import Replay, ServoMjcf, ServoModel, Term, load_servos
 from sysid_core.workflows.inputs import recorded_settings
-from sysid_core.workflows.servos import ServoSettings
+from sysid_core.workflows.settings import ServoSettings
 
 SERVOS = "servos.yaml"
 

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sysid_core.errors import EstimationError, ModelError, SignalError
+from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation.arm_fit import FitSettings
-from sysid_core.settings import bounded, require_bounds
+from sysid_core.settings import bounded, require_bounds, words
+
+if TYPE_CHECKING:
+    from sysid_core.servos import ServoRecording
 
 ESTIMATE = "estimate"  # gravity, from the recordings
 
@@ -371,3 +375,125 @@ class TareSettings:
     expected_mass: float = 0.0
     force_range: float = 0.0
     torque_range: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServoFiles:
+    """Files with recorded commands and positions.
+
+    Attributes:
+        recordings: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON; or folders of them.
+        motions: Names of the motions (episodes) to use, separated by commas; default: all.
+        joints: Joint names of the columns, separated by commas, if the files do not contain them.
+        degrees: Declare that the angles are in degrees instead of radians.
+        percent: Declare that the angles are LeRobot's normalised values: -100 to 100 between the
+            URDF limits of each joint, and 0 to 100 for grippers.
+        calibration: LeRobot's calibration (JSON) with the ranges of the joints; implies --percent.
+        columns: Column map of a table whose column names are not recognised (`sysid init --driver
+            servos`).
+    """
+
+    recordings: tuple[Path, ...]
+    motions: str = ""
+    joints: str = ""
+    degrees: bool = False
+    percent: bool = False
+    calibration: Path | None = None
+    columns: Path | None = None
+
+    def read(self) -> tuple[ServoRecording, ...]:
+        """Read all motions of the files.
+
+        Raises:
+            SignalError: A file cannot be read, or does not contain a requested motion.
+        """
+        return self._read(self.recordings, words(self.motions))
+
+    def read_others(self, paths: tuple[Path, ...]) -> tuple[ServoRecording, ...]:
+        """Read all motions of further files, in the format of the first file."""
+        return self._read(paths, ())
+
+    def _read(
+        self, paths: tuple[Path, ...], motions: tuple[str, ...]
+    ) -> tuple[ServoRecording, ...]:
+        from sysid_core.servos import read_recordings
+
+        return read_recordings(
+            paths,
+            motions=motions,
+            joints=words(self.joints),
+            degrees=self.degrees,
+            percent=self.percent,
+            calibration=self.calibration,
+            columns=self.columns,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServoSettings:
+    """Settings of the identification of position servos from files.
+
+    Attributes:
+        files: Options that describe the recordings.
+        robot: URDF file, or a robot of example-robot-data.
+        gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
+        mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
+            3.14159,0,0 for a robot on the ceiling.
+        gain: JOINT=K: known stiffness K of the joint's servo [N m/rad]; may be repeated.
+        ground: Height of the table above the origin of the base [m]; default: estimated if the
+            robot touched the table.
+        stops: JOINT=LOW:HIGH: lower and upper mechanical stop of a joint [rad], one of which may be
+            left out; may be repeated; default: estimated if the motions show them.
+        unseen: Recording of held-out motions, which are simulated in the report; may be repeated.
+    """
+
+    files: ServoFiles
+    robot: str
+    gravity: str = ""
+    mount: str = ""
+    gain: tuple[str, ...] = ()
+    ground: float | None = None
+    stops: tuple[str, ...] = ()
+    unseen: tuple[Path, ...] = field(default=())
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Known stiffness by joint [N m/rad].
+
+        Raises:
+            SysIdError: A stiffness is not a positive number.
+        """
+        gains = {}
+        for text in self.gain:
+            name, _, value = text.partition("=")
+            try:
+                gains[name] = float(value)
+            except ValueError:
+                gains[name] = 0.0
+            if not 0.0 < gains[name] < float("inf"):
+                raise SysIdError(
+                    f"'{text}' is no gain.", remedy="Write JOINT=K with the stiffness K in N m/rad."
+                )
+        return gains
+
+    @property
+    def ends(self) -> dict[str, tuple[float, float]]:
+        """Known mechanical stops by joint [rad].
+
+        Raises:
+            SysIdError: Stops are not two ascending numbers.
+        """
+        ends = {}
+        for text in self.stops:
+            name, _, values = text.partition("=")
+            low, both, high = values.partition(":")
+            try:
+                ends[name] = float(low or "-inf"), float(high or "inf" if both else "nan")
+            except ValueError:
+                ends[name] = 0.0, 0.0
+            if not ends[name][0] < ends[name][1]:
+                raise SysIdError(
+                    f"'{text}' states no stops.",
+                    remedy="Write JOINT=LOW:HIGH with positions in rad, such as wrist_roll=-1.03:.",
+                )
+        return ends

@@ -77,7 +77,7 @@ def test_the_command_line_starts_without_the_heavy_libraries(tmp_path: Path) -> 
 
 
 def test_brackets_in_names_and_paths_are_text(tmp_path, capsys):
-    from sysid_cli.app import console, remark
+    from sysid_cli.base import console, remark
 
     remark("warning:", "link 'fore[/red]arm[bold]' in results[old]", to=console)
     console.print("written to res[/red]")
@@ -108,7 +108,7 @@ def test_output_that_nobody_reads_ends_without_a_traceback(arguments):
     "command", [["watch"], ["robot", "save", "r.urdf"], ["up", "demo"], ["run", "c.yaml", "plan"]]
 )
 def test_a_namespace_that_ros_does_not_accept_is_refused_in_a_sentence(command, name):
-    from sysid_cli.live import app
+    from sysid_cli.app import app
 
     refused = CliRunner().invoke(app, [*command, "--namespace", name])
     assert isinstance(refused.exception, SysIdError) and "valid ROS name" in str(refused.exception)

@@ -19,7 +19,8 @@ from rich.table import Table
 
 import sysid_cli
 import sysid_cli.tables as tables
-from sysid_cli.app import app, console, copy_json
+from sysid_cli.app import app
+from sysid_cli.base import console, copy_json
 from sysid_cli.identify import print_summary
 from sysid_core.reasons import Reason, Verdict
 
