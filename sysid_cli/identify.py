@@ -174,14 +174,13 @@ def print_summary(
     result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
 ) -> None:
     """Print the prediction errors of each recording, and the warnings."""
-    from sysid_core.report import consistency_sentence
 
     estimate = result.estimate
     title = f"{estimate.robot}, {estimate.method}: raw efforts against prediction"
     _print_predictions(title, {"fitted: ": training, "not fitted: ": validation})
     console.print(
         f"rank {estimate.rank} of {estimate.structural_rank}, condition number"
-        f" {estimate.condition_number:.0f}; {consistency_sentence(result)}",
+        f" {estimate.condition_number:.0f}; {result.consistency}",
         soft_wrap=True,
     )
     for note in estimate.notes:

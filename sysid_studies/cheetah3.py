@@ -18,7 +18,6 @@ import numpy as np
 from sysid_core.identifiability import NumericalRank
 from sysid_core.identifiability.rpna import (
     Identifiability,
-    coupling_matrix,
     structural_identifiability,
 )
 from sysid_core.report import Figure, Report
@@ -83,6 +82,31 @@ def true_parameters(model: RobotModel) -> Array:
     """Return the parameters of the model, in the order of `parameter_names`."""
     S = symmetric_rotors(model)
     return np.asarray(np.linalg.lstsq(S, model.pi.ravel(), rcond=None)[0])
+
+
+def coupling_matrix(model: RobotModel) -> Array:
+    r"""Return the matrix from the velocities of the leading joints to those of all joints, for
+    models with mimic joints.
+
+    Returns:
+        Matrix, shape (nv, m), with m leading joints.
+    """
+    followers = {mimic.joint: mimic for mimic in model.mimic_joints}
+    pin_model = model.pin_model
+    columns: dict[int, int] = {}
+    for name in model.joint_names:
+        if name not in followers:
+            joint = pin_model.joints[pin_model.getJointId(name)]
+            for k in range(joint.nv):
+                columns[joint.idx_v + k] = len(columns)
+    G = np.zeros((model.nv, len(columns)))
+    for row, column in columns.items():
+        G[row, column] = 1.0
+    for mimic in followers.values():
+        row = pin_model.joints[pin_model.getJointId(mimic.joint)].idx_v
+        leader = pin_model.joints[pin_model.getJointId(mimic.leader)].idx_v
+        G[row, columns[leader]] = mimic.multiplier
+    return G
 
 
 def regressor(model: RobotModel, motion: Gallop) -> Array:

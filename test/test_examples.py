@@ -145,7 +145,6 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (loops.ClosedChain.drive_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (loops.ClosedChain.regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (robot.RobotModel.random_states, lambda: (arm(), 5, np.random.default_rng(0)), of_arm),
-    (rpna.coupling_matrix, lambda: (arm(),), lambda: {**of_arm()}),
     (quantisation, lambda: (np.arange(12.0).reshape(6, 2),), lambda: {"n": 2}),
     (solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),
     (ball_prior, lambda: (BODIES[0, 0], 0.3, 0.15), dict),

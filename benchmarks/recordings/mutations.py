@@ -31,7 +31,7 @@ from sysid_core.diagnosis import collect_samples
 from sysid_core.diagnosis.evidence import regressor
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm_fit import ArmFit, FitSettings
-from sysid_core.estimation.fit import friction_scale
+from sysid_core.estimation.fit import Regression
 from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.validation import Prediction, judge_identification
@@ -366,7 +366,9 @@ def error_of(arm: Split, right: Split) -> float:
     weight = 1.0 / np.maximum(tau.std(axis=0), 1e-9)
     prior = np.concatenate([arm.model.pi.ravel(), np.zeros(4 * arm.model.nv)])
     n_inertial = arm.model.pi.size
-    scale = np.concatenate([arm.model.inertial_scale, friction_scale(A[:, :, n_inertial:], tau)])
+    scale = np.concatenate(
+        [arm.model.inertial_scale, Regression.friction_scale(A[:, :, n_inertial:], tau)]
+    )
     X = (A * weight[:, None]).reshape(-1, len(prior)) * scale
     y = (tau * weight).ravel() - (X / scale) @ prior
     x = prior + scale * np.linalg.solve(X.T @ X + np.eye(len(prior)), X.T @ y)

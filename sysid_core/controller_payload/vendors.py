@@ -23,7 +23,7 @@ import numpy as np
 
 from sysid_core.controller_payload.payload import ControllerPayload
 from sysid_core.errors import ModelError
-from sysid_core.robot import INERTIA_ENTRIES, Array
+from sysid_core.robot import Array, RobotModel
 
 MASS_FIELDS = ("mass", "weight", "payload", "load_mass")
 COM_FIELDS = ("center_of_gravity", "center_of_mass", "f_x_center_load", "F_x_center_load", "cog")
@@ -140,7 +140,9 @@ def _fill(
     com = payload.com / vendor.length_unit
     if kind in ("geometry_msgs/Inertia", "geometry_msgs/InertiaStamped"):
         inertia = {"m": payload.mass, "com": _vector(com)}
-        inertia |= {key: float(payload.inertia[at]) for key, at in INERTIA_ENTRIES.items()}
+        inertia |= {
+            key: float(payload.inertia[at]) for key, at in RobotModel.INERTIA_ENTRIES.items()
+        }
         everything = {"mass", "com", "inertia"}
         if kind.endswith("Stamped"):
             return {"header": {"frame_id": flange_frame}, "inertia": inertia}, everything
@@ -152,8 +154,8 @@ def _fill(
             return _vector(com), {"com"}
         if _is_array(kind, 3):
             return [float(x) for x in com], {"com"}
-    if field in INERTIA_ENTRIES and kind in _SCALARS:
-        return float(payload.inertia[INERTIA_ENTRIES[field]]), {"inertia"}
+    if field in RobotModel.INERTIA_ENTRIES and kind in _SCALARS:
+        return float(payload.inertia[RobotModel.INERTIA_ENTRIES[field]]), {"inertia"}
     if field in INERTIA_FIELDS and _is_array(kind, 9):
         return [float(x) for x in payload.inertia.ravel(order="F")], {"inertia"}
     if field in TIME_FIELDS:

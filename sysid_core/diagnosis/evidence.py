@@ -36,7 +36,7 @@ from sysid_core.diagnosis.motion import (
     sizes_of,
 )
 from sysid_core.diagnosis.samples import Samples
-from sysid_core.estimation.fit import friction_scale
+from sysid_core.estimation.fit import Regression
 from sysid_core.robot import Array, RobotModel
 
 _PRECISIONS = (1.0, 16.0, 256.0)  # how good a description is, is learned: each as likely
@@ -360,7 +360,10 @@ def left_out(samples: Samples) -> tuple[float, float]:
     told = samples.moving & samples.used
     tau = np.where(told, samples.tau, 0.0)
     scale = np.concatenate(
-        [DESCRIPTION * samples.model.inertial_scale, friction_scale(A[:, :, n_inertial:], tau)]
+        [
+            DESCRIPTION * samples.model.inertial_scale,
+            Regression.friction_scale(A[:, :, n_inertial:], tau),
+        ]
     )
     rest = tau - np.where(samples.used, A[:, :, :n_inertial] @ samples.model.pi.ravel(), 0.0)
     size = np.maximum(tau.std(axis=0), 1e-12)[:, None]

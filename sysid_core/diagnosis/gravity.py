@@ -17,14 +17,10 @@ import scipy
 
 from sysid_core.diagnosis.evidence import left_out
 from sysid_core.diagnosis.samples import Samples
-from sysid_core.estimation.fit import friction_scale
-from sysid_core.robot import (
-    STANDARD_GRAVITY,
-    Array,
-    RobotModel,
-)
+from sysid_core.estimation.fit import Regression
+from sysid_core.robot import Array, RobotModel
 
-_SIZE = float(np.linalg.norm(STANDARD_GRAVITY))
+_SIZE = float(np.linalg.norm(RobotModel.STANDARD_GRAVITY))
 _ROUNDS = 12
 
 
@@ -121,7 +117,9 @@ class _Equations:
         self.Phi = np.where(moving[:, :, None], Phi[:, self.used], 0.0)
         self.tau = np.where(moving, samples.tau[:, self.used], 0.0)
         self.pi = model.pi.ravel()
-        self.scale = np.concatenate([model.inertial_scale, friction_scale(self.Phi, self.tau)])
+        self.scale = np.concatenate(
+            [model.inertial_scale, Regression.friction_scale(self.Phi, self.tau)]
+        )
         self.weights = 1.0 / np.maximum(self.tau.var(axis=0), 1e-300)
         self.block = np.repeat(samples.block, len(self.used))
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from sysid_core.diagnosis.samples import Samples
-from sysid_core.estimation.fit import friction_scale
+from sysid_core.estimation.fit import Regression
 from sysid_core.robot import Array, FrictionModel
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
@@ -56,7 +56,7 @@ class Motion:
         self.columns = self.sorted(columns)
         self.described = samples.model.pi.ravel()
         self.scale = DESCRIPTION * samples.model.inertial_scale
-        self.rubbing = friction_scale(columns[:, :, len(self.scale) :], np.ones((1, n)))
+        self.rubbing = Regression.friction_scale(columns[:, :, len(self.scale) :], np.ones((1, n)))
         self.torques = columns[:, :, : len(self.scale)] @ self.described
 
     def sorted(self, values: Array) -> Array:

@@ -27,7 +27,7 @@ from sysid_core.export.projection import Projection, Target, projections
 from sysid_core.export.urdf import remarks_on
 from sysid_core.files import hash_of, move_whole, write_json
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, is_physically_consistent
+from sysid_core.robot import Array, RobotModel, is_physically_consistent
 from sysid_core.signals import Recording
 
 PROOF = "proof.json"
@@ -114,7 +114,7 @@ class Carried:
         """
         values = self.estimate.values
         names = tuple(name.rsplit(".", 1)[-1] for name in self.estimate.names)
-        if names != INERTIAL_NAMES or not is_physically_consistent(values):
+        if names != RobotModel.INERTIAL_NAMES or not is_physically_consistent(values):
             where = "The estimate" if self.folder is None else f"'{self.folder}'"
             raise EstimationError(
                 f"{where} contains no physically possible payload.",

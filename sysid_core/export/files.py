@@ -25,7 +25,7 @@ from sysid_core.export.tree import link_elements, require_single_joints
 from sysid_core.export.urdf import UrdfReader, urdf_of, with_meshes
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_text, write_yaml
-from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel
+from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.settings import Kind
 
@@ -102,7 +102,7 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
     """
     found = {LossCode.LOCKED: [f"{joint} at {q:.6g}" for joint, q in model.locked.items()]}
     if target in (Target.URDF, Target.SDF, Target.USD) and not np.array_equal(
-        model.gravity, STANDARD_GRAVITY
+        model.gravity, RobotModel.STANDARD_GRAVITY
     ):
         found[LossCode.GRAVITY] = [" ".join(f"{x:.6g}" for x in model.gravity)]
     if target is Target.MJCF:

@@ -28,7 +28,7 @@ from sysid_core.export.tree import (
     link_elements,
     tree_of,
 )
-from sysid_core.robot import INERTIA_ENTRIES, Array, RobotModel, mass_com_inertia_from_pi
+from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 
 SDF_MESH_FORMATS = (".stl", ".obj", ".dae")
 
@@ -167,7 +167,7 @@ def _add(
     inertial = bodies[child].find("inertial")
     assert inertial is not None
     inertia = np.zeros((3, 3))
-    for key, (i, j) in INERTIA_ENTRIES.items():
+    for key, (i, j) in RobotModel.INERTIA_ENTRIES.items():
         inertia[i, j] = inertia[j, i] = float(inertial.findtext(f"inertia/{key}", "0"))
     tree.inertias[index] = _se3(inertial.find("pose")).act(
         pin.Inertia(float(inertial.findtext("mass", "0")), np.zeros(3), inertia)
@@ -227,7 +227,7 @@ def _inertial(pi: Array) -> ET.Element:
     ET.SubElement(element, "pose").text = f"{exact(com)} 0 0 0"
     ET.SubElement(element, "mass").text = exact(mass)
     moments = ET.SubElement(element, "inertia")
-    for key, (i, j) in INERTIA_ENTRIES.items():
+    for key, (i, j) in RobotModel.INERTIA_ENTRIES.items():
         ET.SubElement(moments, key).text = exact(inertia[i, j])
     return element
 

@@ -13,13 +13,7 @@ from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import Identification
 from sysid_core.export.projection import Projection
 from sysid_core.export.tree import ReadTree, exact
-from sysid_core.robot import (
-    INERTIA_ENTRIES,
-    Array,
-    RobotModel,
-    is_physically_consistent,
-    mass_com_inertia_from_pi,
-)
+from sysid_core.robot import Array, RobotModel, is_physically_consistent, mass_com_inertia_from_pi
 
 
 def urdf_of(robot: Projection, remarks: Mapping[str, str] | None = None) -> str:
@@ -159,7 +153,7 @@ def _inertial(pi: Array) -> ET.Element:
     element = ET.Element("inertial")
     ET.SubElement(element, "mass", value=exact(mass))
     ET.SubElement(element, "origin", rpy="0 0 0", xyz=exact(com))
-    moments = {key: exact(inertia[i, j]) for key, (i, j) in INERTIA_ENTRIES.items()}
+    moments = {key: exact(inertia[i, j]) for key, (i, j) in RobotModel.INERTIA_ENTRIES.items()}
     ET.SubElement(element, "inertia", moments)
     return element
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     )
     from sysid_core.files.kind import FileKind
     from sysid_core.files.schema import (
-        ONLY_KNOWN_KEYS,
         Angles3,
         Count,
         FileSchema,
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
         Number,
         Positive,
         Vector3,
-        nearest,
-        unknown_key,
         write_yaml,
         yaml_text,
     )
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
-    "ONLY_KNOWN_KEYS",
     "Angles3",
     "Count",
     "FileKind",
@@ -47,8 +43,6 @@ __all__ = [
     "hash_of",
     "json_text",
     "move_whole",
-    "nearest",
-    "unknown_key",
     "write_json",
     "write_text",
     "write_yaml",

@@ -102,6 +102,7 @@ class FileSchema(BaseModel):
     """
 
     MORE_KEYS: ClassVar[bool] = False
+    ONLY_KNOWN_KEYS: ClassVar[ConfigDict] = ONLY_KNOWN_KEYS
     model_config = ConfigDict(
         extra="ignore", frozen=True, defer_build=True, protected_namespaces=()
     )
@@ -123,10 +124,23 @@ class FileSchema(BaseModel):
                 continue
             alike = difflib.get_close_matches(str(key), fields, 1, 0.85)
             if alike or not cls.MORE_KEYS:
-                hint = unknown_key(key, list(fields))
+                hint = FileSchema.unknown_key(key, list(fields))
                 raise PydanticCustomError("unknown", "{hint}", {"hint": hint})
         optional = {k for k, f in fields.items() if not f.is_required() and f.default is not None}
         return {k: v for k, v in raw.items() if v is not None or k not in optional}
+
+    @staticmethod
+    def unknown_key(key: object, known: Sequence[str]) -> str:
+        """Return the part of an error message for an unknown key, with the most similar known key."""
+        close = FileSchema.nearest(key, known)
+        hint = f"write `{close}`?" if close else f"known: {', '.join(known)}"
+        return f"has an unknown key {key!r} ({hint})"
+
+    @staticmethod
+    def nearest(word: object, known: Sequence[str]) -> str:
+        """Return the known word that is most similar to a misspelt word; "" if none is similar."""
+        close = difflib.get_close_matches(str(word), known, 1, 0.6)
+        return close[0] if close else ""
 
 
 def _keys(name: str, field: FieldInfo) -> list[str]:
@@ -134,19 +148,6 @@ def _keys(name: str, field: FieldInfo) -> list[str]:
     if isinstance(field.validation_alias, AliasChoices):
         return [str(choice) for choice in field.validation_alias.choices]
     return [field.alias or name]
-
-
-def nearest(word: object, known: Sequence[str]) -> str:
-    """Return the known word that is most similar to a misspelt word; "" if none is similar."""
-    close = difflib.get_close_matches(str(word), known, 1, 0.6)
-    return close[0] if close else ""
-
-
-def unknown_key(key: object, known: Sequence[str]) -> str:
-    """Return the part of an error message for an unknown key, with the most similar known key."""
-    close = nearest(key, known)
-    hint = f"write `{close}`?" if close else f"known: {', '.join(known)}"
-    return f"has an unknown key {key!r} ({hint})"
 
 
 def open_entries(raw: object, place: tuple[int | str, ...] = ()) -> list[str]:

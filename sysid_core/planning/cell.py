@@ -14,7 +14,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
-from sysid_core.files import ONLY_KNOWN_KEYS, Number, Positive
+from sysid_core.files import FileSchema, Number, Positive
 from sysid_core.robot import Array, RobotModel
 
 Vector = tuple[Number, Number, Number]
@@ -30,7 +30,7 @@ class Plane:
         name: Name in messages, such as that of the wall.
     """
 
-    __pydantic_config__ = ONLY_KNOWN_KEYS
+    __pydantic_config__ = FileSchema.ONLY_KNOWN_KEYS
 
     normal: Vector
     offset: Number
@@ -63,7 +63,7 @@ class Obstacle:
         scale: Factor from the mesh's unit to metres.
     """
 
-    __pydantic_config__ = ONLY_KNOWN_KEYS
+    __pydantic_config__ = FileSchema.ONLY_KNOWN_KEYS
 
     name: str
     position: Vector = (0.0, 0.0, 0.0)

@@ -17,7 +17,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError, ModelError
-from sysid_core.files import ONLY_KNOWN_KEYS, Number, Positive
+from sysid_core.files import FileSchema, Number, Positive
 from sysid_core.lazy import lazy_import
 from sysid_core.planning.cell import Hulls, Obstacle, Vector
 from sysid_core.robot import Array, RobotModel, example_share
@@ -44,7 +44,7 @@ class HeldBox:
             compared with the limits.
     """
 
-    __pydantic_config__ = ONLY_KNOWN_KEYS
+    __pydantic_config__ = FileSchema.ONLY_KNOWN_KEYS
 
     size: tuple[Positive, Positive, Positive]
     centre: Vector = (0.0, 0.0, 0.0)

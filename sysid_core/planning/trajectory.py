@@ -15,16 +15,7 @@ from pydantic import Field
 
 from sysid_core.arrays import own_arrays
 from sysid_core.errors import ExcitationError
-from sysid_core.files import (
-    ONLY_KNOWN_KEYS,
-    Count,
-    FileKind,
-    FileSchema,
-    Name,
-    Number,
-    written_whole,
-    yaml_text,
-)
+from sysid_core.files import Count, FileKind, FileSchema, Name, Number, written_whole, yaml_text
 from sysid_core.robot import Array, RobotModel
 
 if TYPE_CHECKING:
@@ -46,7 +37,7 @@ class Segment:
         joints: Names of the joints that move; empty: not stated.
     """
 
-    __pydantic_config__ = ONLY_KNOWN_KEYS
+    __pydantic_config__ = FileSchema.ONLY_KNOWN_KEYS
 
     label: str
     start: Number

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from sysid_core.report.html import Report, with_deviation
     from sysid_core.report.identifiability import IdentifiabilityPage
     from sysid_core.report.identification import (
-        consistency_sentence,
         identification_report,
         validation_report,
     )
@@ -34,7 +33,6 @@ __all__ = [
     "LoopsPage",
     "Report",
     "compare_runs",
-    "consistency_sentence",
     "export_table",
     "identification_report",
     "loaded_arm_report",

@@ -105,21 +105,6 @@ def _sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> st
 
 
 SHOWN = 4  # recordings that are drawn, so that the page stays small
-CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
-
-
-def consistency_sentence(identification: Identification) -> str:
-    """Return a sentence on the physical consistency of the links, or on the reason why it was not
-    checked.
-    """
-    if identification.physically_consistent:
-        return "every link is physically consistent, and no friction coefficient is negative."
-    if identification.estimate.method in CONSISTENT:
-        return "at least one link is not physically consistent."
-    return (
-        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but"
-        " does not make each link physically consistent. For simulation use --method lmi."
-    )
 
 
 def _capitalised(text: str) -> str:
@@ -152,7 +137,7 @@ def identification_report(
         f"Identification of {estimate.robot}",
         f"method {estimate.method}, {estimate.n_samples} samples of {names_of(estimate.source)}",
     )
-    consistent = _capitalised(consistency_sentence(identification))
+    consistent = _capitalised(identification.consistency)
     unseen = bool(validation)
     report.judged(
         verdict,

@@ -8,9 +8,6 @@ from sysid_core.robot.frames import (
 )
 from sysid_core.robot.friction import FrictionModel, FrictionTerm
 from sysid_core.robot.inertia import (
-    INERTIA_ENTRIES,
-    INERTIAL_NAMES,
-    INERTIAL_UNITS,
     Array,
     is_physically_consistent,
     mass_com_inertia_from_pi,
@@ -22,15 +19,11 @@ from sysid_core.robot.inertia import (
     transform_pi,
     wrench_regressor,
 )
-from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
+from sysid_core.robot.model import FrameMotion, RobotModel
 from sysid_core.robot.regressor import Rotor
 from sysid_core.robot.urdf import example_robots, example_share, received_urdf
 
 __all__ = [
-    "INERTIAL_NAMES",
-    "INERTIAL_UNITS",
-    "INERTIA_ENTRIES",
-    "STANDARD_GRAVITY",
     "Array",
     "DriveTrain",
     "FrameMotion",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pinocchio as pin
@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ModelError
 from sysid_core.robot.held_joints import MimicJoint, exact_urdf, held_positions, mimic_joints
 from sysid_core.robot.inertia import (
+    INERTIA_ENTRIES,
     INERTIAL_NAMES,
+    INERTIAL_UNITS,
     Array,
     is_physically_consistent,
     pin_inertia,
@@ -119,6 +121,11 @@ class RobotModel:
         >>> robot.nv, robot.pi.shape
         (6, (6, 10))
     """
+
+    STANDARD_GRAVITY: ClassVar[tuple[float, float, float]] = STANDARD_GRAVITY
+    INERTIAL_NAMES: ClassVar[tuple[str, ...]] = INERTIAL_NAMES
+    INERTIAL_UNITS: ClassVar[tuple[str, ...]] = INERTIAL_UNITS
+    INERTIA_ENTRIES: ClassVar[Mapping[str, tuple[int, int]]] = INERTIA_ENTRIES
 
     name: str
     pin_model: pin.Model

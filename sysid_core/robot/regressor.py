@@ -13,7 +13,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.files import ONLY_KNOWN_KEYS, FileKind, FileSchema, Name, Number, Positive
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import RobotModel
 
@@ -42,7 +42,7 @@ class Rotor:
         inertia: Moment of inertia about the rotor's axis [kg m^2]; None if unknown.
     """
 
-    __pydantic_config__ = ONLY_KNOWN_KEYS
+    __pydantic_config__ = FileSchema.ONLY_KNOWN_KEYS
 
     joint: Name
     ratio: Number

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 
 from sysid_core.errors import ModelError
-from sysid_core.files import FileKind, nearest
+from sysid_core.files import FileKind, FileSchema
 
 _FOLDER = Path(__file__).parent / "reference_robots"
 # In the base frames of Wensing, Niemeyer, Slotine 2023 [m/s^2]: x of the leg points down, figure 4
@@ -120,7 +120,7 @@ def _example(name: str) -> Path:
     examples = example_robots()
     if name in examples:
         return examples[name]
-    close = nearest(name, list(examples))
+    close = FileSchema.nearest(name, list(examples))
     names = ", ".join(sorted(examples)) or "(none installed)"
     own = f"Reference robots: {', '.join(reference_robots())}."
     what = f"Did you mean '{close}'?" if close else f"Give a path, or one of: {names}."
@@ -335,7 +335,7 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
         element = joint.find(tag)
         link = "" if element is None else element.get("link", "")
         if link not in known:
-            close = nearest(link, sorted(known))
+            close = FileSchema.nearest(link, sorted(known))
             raise ModelError(
                 f"The {tag} of joint '{name}' is the link '{link}', which does not exist.",
                 remedy=f"Write '{close}'?" if close else f"Give <{tag} link=…/> of a link.",

@@ -21,7 +21,6 @@ from sysid_core.files import (
     Number,
     Positive,
     Vector3,
-    nearest,
 )
 from sysid_core.robot import Array, DriveTrain, FrictionTerm, RobotModel, Spring, SpringLaw
 from sysid_core.signals.recording import EffortKind, JointStream
@@ -41,7 +40,7 @@ class _Signal(FileSchema):
         named = [self.unit or "rad" + per] if isinstance(self.unit, str) else self.unit
         unknown = [unit for unit in named if unit not in units]
         if unknown:
-            close = nearest(unknown[0], list(units))
+            close = FileSchema.nearest(unknown[0], list(units))
             raise ValueError(
                 f"unit {unknown[0]!r} is unknown ({f'write {close}?' if close else 'known:'}"
                 f" {', '.join(units)})"

@@ -18,9 +18,9 @@ from sysid_core.estimation.arm import Processing
 from sysid_core.estimation.loaded_arm import (
     CarriedBody,
     DriveGains,
+    KnownLoad,
     LoadedArm,
     PayloadFromTorques,
-    torque_streams,
 )
 from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.files import write_json
@@ -152,7 +152,11 @@ def weigh_by_torques(
     friction = FrictionModel(drives, FrictionTerm.listed(settings.friction))
     processing = Processing(rate_hz=settings.rate_hz, motion_cutoff_hz=settings.motion_cutoff_hz)
     carrying, bare = (
-        [(s, run) for run in some for s in torque_streams(model, run, friction, processing)]
+        [
+            (s, run)
+            for run in some
+            for s in KnownLoad.torque_streams(model, run, friction, processing)
+        ]
         for some in (loaded, unloaded)
     )
     fit = PayloadFromTorques(

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, create_model
 
 from sysid_core.errors import SysIdError
-from sysid_core.files import FileKind, FileSchema, Name, unknown_key
+from sysid_core.files import FileKind, FileSchema, Name
 from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
 from sysid_nodes.lifecycle import check, class_of
 
@@ -66,7 +66,9 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     """
     path = find_config(path)
     file = _read(path)
-    unknown = [unknown_key(topic, TOPICS) for topic in file.topics if topic not in TOPICS]
+    unknown = [
+        FileSchema.unknown_key(topic, TOPICS) for topic in file.topics if topic not in TOPICS
+    ]
     if unknown:
         raise _FILE.refusal(path, f"`topics` {unknown[0]}")
     given = file.model_fields_set

@@ -20,7 +20,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.files import FileKind, write_text
-from sysid_core.robot import STANDARD_GRAVITY, RobotModel
+from sysid_core.robot import RobotModel
 from sysid_core.settings import plain_settings
 from sysid_core.workflows import IdentifySettings, SequentialSettings, ServoFiles, ServoSettings
 from sysid_nodes import conversions
@@ -75,7 +75,7 @@ class IdentificationJob:
         loops = request.loops_file
         if loops and not _NAME.fullmatch(loops):
             loops = str(existing_inside(recordings, loops, "The file of kinematic loops"))
-        turned = not np.allclose(model.gravity, STANDARD_GRAVITY)  # mounted otherwise
+        turned = not np.allclose(model.gravity, RobotModel.STANDARD_GRAVITY)  # mounted otherwise
         self.folder = new_inside(directory, request.directory, "The folder for the result")
         self.folder.mkdir(parents=True)
         urdf = self.folder / "robot.urdf"

@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.estimation.fit import Regression, friction_scale
+from sysid_core.estimation.fit import Regression
 from sysid_core.robot import Array, DriveTrain, FrictionModel
 from sysid_core.robot.loops import ClosedChain, ConstrainedMotion, JointDrive
 from sysid_core.signals import Recording
@@ -60,7 +60,7 @@ def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Reg
         joints=chain.actuated,
         bodies=(),
         prior=np.zeros(len(friction.names)),
-        prior_sd=friction_scale(W, tau),
+        prior_sd=Regression.friction_scale(W, tau),
         non_negative=np.asarray(friction.non_negative, dtype=bool),
         structure=np.eye(len(friction.names)),
         starts=tuple(np.cumsum([0, *(len(u) for _, u in parts[:-1])]).tolist()),

@@ -14,7 +14,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload import PayloadData, PayloadSummary, PointMassDiscretization
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.report import Report
-from sysid_core.robot import STANDARD_GRAVITY, wrench_regressor
+from sysid_core.robot import RobotModel, wrench_regressor
 from sysid_fleet.batch import Engine
 from sysid_studies.payload.arm import table_iv
 from sysid_studies.payload.objects import StudyObject, modular_objects
@@ -48,7 +48,7 @@ def stop_and_go(
     in each.
     """
     R = Rotation.random(12, rng=rng)
-    gravity = np.repeat(R.inv().apply(STANDARD_GRAVITY), 100, axis=0)
+    gravity = np.repeat(R.inv().apply(RobotModel.STANDARD_GRAVITY), 100, axis=0)
     still = np.zeros_like(gravity)
     wrench = wrench_regressor(-gravity, still, still) @ thing.pi
     sd = np.repeat([noise.force, noise.torque], 3)

@@ -24,12 +24,7 @@ from sysid_core.estimation.arm import Identification
 from sysid_core.export import arm
 from sysid_core.export.files import LossCode
 from sysid_core.files import hash_of
-from sysid_core.robot import (
-    INERTIAL_NAMES,
-    INERTIAL_UNITS,
-    RobotModel,
-    pi_from_mass_com_inertia,
-)
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 
 ENDINGS = {"mjcf": "xml"}
 
@@ -67,8 +62,8 @@ def result(tmp_path_factory):
 def payload_estimate() -> Estimate:
     held = pi_from_mass_com_inertia(0.7, [0.1, 0.02, 0.0], 0.002 * np.eye(3))
     known = (ParameterVerdict.IDENTIFIABLE,) * 10
-    names = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
-    return Estimate("map", names, held, INERTIAL_UNITS, np.eye(10), known)
+    names = tuple(f"payload.{name}" for name in RobotModel.INERTIAL_NAMES)
+    return Estimate("map", names, held, RobotModel.INERTIAL_UNITS, np.eye(10), known)
 
 
 def test_an_identification_judges_each_file_that_it_writes(result):

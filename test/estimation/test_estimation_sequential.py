@@ -8,7 +8,7 @@ import pytest
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import ParameterVerdict
-from sysid_core.estimation.fit import LeastSquares, Regression, friction_scale
+from sysid_core.estimation.fit import LeastSquares, Regression
 from sysid_core.estimation.sequential import (
     SequentialIdentification,
     SequentialLeastSquares,
@@ -16,7 +16,7 @@ from sysid_core.estimation.sequential import (
 )
 from sysid_core.identifiability.composite_bodies import MinimalConstants
 from sysid_core.planning import Segment, Trajectory
-from sysid_core.robot import INERTIAL_UNITS, DriveTrain, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
@@ -71,14 +71,14 @@ class Bench:
             Y=self.Y,
             tau=tau,
             names=self.names,
-            units=INERTIAL_UNITS * self.model.n_bodies + self.friction.units,
+            units=RobotModel.INERTIAL_UNITS * self.model.n_bodies + self.friction.units,
             joints=self.model.joint_names,
             bodies=self.model.body_names,
             prior=np.concatenate([self.model.pi.ravel(), np.zeros(p - n_inertial)]),
             prior_sd=np.concatenate(
                 [
                     self.model.inertial_scale,
-                    friction_scale(self.Y[:, :, n_inertial:], tau),
+                    Regression.friction_scale(self.Y[:, :, n_inertial:], tau),
                 ]
             ),
             non_negative=np.zeros(p, dtype=bool),

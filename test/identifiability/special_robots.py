@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots with mimic joints and rotors."""
 
-from sysid_core.identifiability.rpna import (
-    coupling_matrix,
-)
+from sysid_studies.cheetah3 import coupling_matrix
 
 # The Kinova Gen3's joint origins as its URDF writes them: right angles with four decimals.
 GEN3 = [

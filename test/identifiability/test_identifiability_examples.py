@@ -7,10 +7,10 @@ import pytest
 
 from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.identifiability.rpna import (
-    coupling_matrix,
     structural_identifiability,
 )
 from sysid_core.robot import RobotModel, example_robots
+from sysid_studies.cheetah3 import coupling_matrix
 
 FILES = {path: name for name, path in example_robots().items()}
 WITH_MIMIC = {path: name for path, name in FILES.items() if "<mimic" in path.read_text()}

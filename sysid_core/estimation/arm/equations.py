@@ -30,13 +30,7 @@ from sysid_core.estimation.arm.spans import RegressorBlocks, Span, evenly_spread
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.regression import friction_scale_from_squares
-from sysid_core.robot import (
-    INERTIAL_UNITS,
-    Array,
-    FrictionModel,
-    FrictionTerm,
-    RobotModel,
-)
+from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
@@ -311,7 +305,8 @@ class ArmEquations:
         sd = friction_scale_from_squares(blocks.friction_squares(), tau, friction.names)
         regression = Regression(
             names=model.parameter_names + friction.names,
-            units=INERTIAL_UNITS * model.n_bodies + friction.units_of(model.prismatic_joints),
+            units=RobotModel.INERTIAL_UNITS * model.n_bodies
+            + friction.units_of(model.prismatic_joints),
             bodies=model.body_names,
             prior=np.concatenate([self.prior, np.zeros(len(sd))]),
             prior_sd=np.concatenate([self.scale, sd]),

@@ -36,6 +36,8 @@ _FILE = FileKind(
     "identified robot", "Give the folder that `sysid identify` wrote.", EstimationError
 )
 
+CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
+
 
 @dataclass(frozen=True, eq=False)
 class Identification:
@@ -263,6 +265,20 @@ class Identification:
         require_recordings(recordings)
         equations = ArmEquations.build(model, recordings, friction, processing or Processing())
         return identify_equations(equations, estimator, load_rounds=load_rounds)
+
+    @property
+    def consistency(self) -> str:
+        """Sentence on the physical consistency of the links, or on the reason why it was not
+        checked.
+        """
+        if self.physically_consistent:
+            return "every link is physically consistent, and no friction coefficient is negative."
+        if self.estimate.method in CONSISTENT:
+            return "at least one link is not physically consistent."
+        return (
+            f"'{self.estimate.method}' estimates base parameters, which predict torques, but"
+            " does not make each link physically consistent. For simulation use --method lmi."
+        )
 
 
 def identify_equations(

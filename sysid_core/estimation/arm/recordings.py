@@ -18,7 +18,7 @@ from sysid_core.estimation.arm.spans import (
     require_torques,
     shifted,
 )
-from sysid_core.files import ONLY_KNOWN_KEYS, Number
+from sysid_core.files import FileSchema, Number
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.settings import Kind, bounded, require_bounds
@@ -92,7 +92,7 @@ class Processing:
         delay: Delay of the efforts relative to the positions [s].
     """
 
-    __pydantic_config__ = ONLY_KNOWN_KEYS
+    __pydantic_config__ = FileSchema.ONLY_KNOWN_KEYS
     # The bounds are beyond every robot, so that arithmetic holds.
     torque_cutoff_hz: Number = bounded(8.0, 1e-6, 1e6)
     max_gap_s: Number = bounded(0.1, 1e-6, 1e6)

@@ -3,7 +3,7 @@
 
 from sysid_core.estimation.fit.least_squares import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.fit.own_method import OwnMethod, nearest_consistent
-from sysid_core.estimation.fit.regression import Regression, friction_scale
+from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.weighting import Weighting
 
 __all__ = [
@@ -12,6 +12,5 @@ __all__ = [
     "OwnMethod",
     "Regression",
     "Weighting",
-    "friction_scale",
     "nearest_consistent",
 ]

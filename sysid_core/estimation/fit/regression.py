@@ -22,13 +22,6 @@ from sysid_core.robot import Array
 BLOCK = 8192  # samples of a regressor that are held at once
 
 
-def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    """Return the natural scale of friction parameters from the friction regressor, shape (K, n, p);
-    see `friction_scale_from_squares`.
-    """
-    return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
-
-
 def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str] = ()) -> Array:
     r"""Return the natural scale of friction parameters: the value with which the parameter alone
     would explain the joint's torque.
@@ -286,6 +279,13 @@ class Regression:
         out = self.prior.copy()
         out[free] += s * step
         return out
+
+    @staticmethod
+    def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
+        """Return the natural scale of friction parameters from the friction regressor, shape (K, n, p);
+        see `friction_scale_from_squares`.
+        """
+        return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm.identify import (
         LoadedIdentification,
     )
-    from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams
+    from sysid_core.estimation.loaded_arm.known_load import KnownLoad
     from sysid_core.estimation.loaded_arm.payload_from_torques import (
         LoadedArm,
         PayloadFromTorques,
@@ -28,5 +28,4 @@ __all__ = [
     "LoadedArm",
     "LoadedIdentification",
     "PayloadFromTorques",
-    "torque_streams",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import Regression, friction_scale
+from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.consistent_problem import inverse, root
 from sysid_core.estimation.fit.uncertainty import autocovariance, correlation_lag, score_covariance
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN
@@ -142,7 +142,7 @@ def arm_prior(
     sd = np.concatenate(
         [
             relative_sd * model.inertial_scale,
-            friction_scale(Phi, tau, friction.names),
+            Regression.friction_scale(Phi, tau, friction.names),
         ]
     )
     covariance = np.diag(sd**2)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad
-from sysid_core.robot import INERTIAL_NAMES, INERTIAL_UNITS, Array, FrictionModel
+from sysid_core.robot import Array, FrictionModel, RobotModel
 
 GAIN = "gain"  # symbol of the drives' gains
 
@@ -64,10 +64,10 @@ def joint_regression(
         motion_time=None,
         recordings=_one_after_the_other(first.recordings, second.recordings, first.n_samples),
         names=first.names[:N]
-        + tuple(f"{LOAD}.{name}" for name in INERTIAL_NAMES)
+        + tuple(f"{LOAD}.{name}" for name in RobotModel.INERTIAL_NAMES)
         + first.names[N:]
         + tuple(f"{joint}.{GAIN}" for joint in first.joints),
-        units=first.units[:N] + INERTIAL_UNITS + first.units[N:] + ("1",) * n,
+        units=first.units[:N] + RobotModel.INERTIAL_UNITS + first.units[N:] + ("1",) * n,
         bodies=(*first.bodies, LOAD),
         prior=arranged(first.prior, load.prior, first.prior, np.zeros(n)),
         prior_sd=arranged(natural, load.prior_sd, natural, np.ones(n)),

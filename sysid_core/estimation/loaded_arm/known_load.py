@@ -20,8 +20,6 @@ from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.identifiability import NumericalRank
 from sysid_core.robot import (
-    INERTIAL_NAMES,
-    INERTIAL_UNITS,
     Array,
     FrictionModel,
     RobotModel,
@@ -82,15 +80,41 @@ class KnownLoad:
     @property
     def fixed(self) -> tuple[str, ...]:
         """Names of the parameters that keep their known values."""
-        known = INERTIAL_NAMES[: 1 if self.com is None else 4]
+        known = RobotModel.INERTIAL_NAMES[: 1 if self.com is None else 4]
         return tuple(f"{LOAD}.{name}" for name in known)
+
+    @staticmethod
+    def torque_streams(
+        model: RobotModel,
+        recording: Recording,
+        friction: FrictionModel,
+        processing: Processing,
+    ) -> tuple[JointStream, ...]:
+        """Return the filtered gapless spans of motion and joint torques, with trimmed ends, for
+        `PayloadFromTorques`.
+
+        Args:
+            model: Robot model.
+            recording: Joint states with declared efforts.
+            friction: Friction model with the drives, which convert efforts to torques.
+            processing: Sampling rates and cut-off frequencies.
+        """
+        out = []
+        for span in processing.prepare(model, recording, friction):
+            trim = round(processing.end_trim * span.rate_hz)
+            inside = slice(trim, len(span.tau) - trim)
+            if len(span.tau) > 2 * trim + 2:
+                motion = span.motion.select(inside)
+                torque = EffortKind.ACTUATOR_TORQUE
+                out.append(replace(motion, effort=span.tau[inside], effort_kind=torque))
+        return tuple(out)
 
 
 def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
     """Return the estimate of the load. Directions that are identifiable only in combination have
     their natural scale as standard deviation.
     """
-    names = [f"{LOAD}.{name}" for name in INERTIAL_NAMES]
+    names = [f"{LOAD}.{name}" for name in RobotModel.INERTIAL_NAMES]
     index = {name: i for i, name in enumerate(estimate.names)}
     own = [k for k, name in enumerate(names) if name in index]
     of = [index[names[k]] for k in own]
@@ -108,7 +132,7 @@ def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
         method=estimate.method,
         names=PAYLOAD_NAMES,
         values=pi_L,
-        units=INERTIAL_UNITS,
+        units=RobotModel.INERTIAL_UNITS,
         covariance=covariance,
         verdicts=tuple(verdicts),
         consistent={"payload": bool(is_physically_consistent(pi_L))},
@@ -207,32 +231,6 @@ def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Param
         else (ParameterVerdict.COMBINATION if x > 1e-6 else ParameterVerdict.IDENTIFIABLE)
         for none, x in zip(unseen, leak, strict=True)
     )
-
-
-def torque_streams(
-    model: RobotModel,
-    recording: Recording,
-    friction: FrictionModel,
-    processing: Processing,
-) -> tuple[JointStream, ...]:
-    """Return the filtered gapless spans of motion and joint torques, with trimmed ends, for
-    `PayloadFromTorques`.
-
-    Args:
-        model: Robot model.
-        recording: Joint states with declared efforts.
-        friction: Friction model with the drives, which convert efforts to torques.
-        processing: Sampling rates and cut-off frequencies.
-    """
-    out = []
-    for span in processing.prepare(model, recording, friction):
-        trim = round(processing.end_trim * span.rate_hz)
-        inside = slice(trim, len(span.tau) - trim)
-        if len(span.tau) > 2 * trim + 2:
-            motion = span.motion.select(inside)
-            torque = EffortKind.ACTUATOR_TORQUE
-            out.append(replace(motion, effort=span.tau[inside], effort_kind=torque))
-    return tuple(out)
 
 
 def require_filtered(stream: JointStream, source: str) -> None:

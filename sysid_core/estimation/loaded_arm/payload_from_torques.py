@@ -44,7 +44,6 @@ from sysid_core.estimation.loaded_arm.load_watch import change_note
 from sysid_core.estimation.payload import DensityPrior
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES, verdicts_from_prior
 from sysid_core.robot import (
-    INERTIAL_UNITS,
     Array,
     DriveTrain,
     FrictionModel,
@@ -123,14 +122,14 @@ class LoadedEquations:
         starts = tuple(np.cumsum([0, *(len(stream) for stream, _ in streams[:-1])]).tolist())
         friction = self.friction
         names = (*self.arm_names, *(f"change of {name}" for name in friction.names), *PAYLOAD_NAMES)
-        arm_units = INERTIAL_UNITS * self.model.n_bodies + friction.units
+        arm_units = RobotModel.INERTIAL_UNITS * self.model.n_bodies + friction.units
         return Regression(
             Y=np.concatenate(parts),
             tau=np.concatenate(
                 [np.asarray(s.ordered(self.model.joint_names).effort) for s, _ in streams]
             ),
             names=names,
-            units=(*arm_units, *friction.units, *INERTIAL_UNITS),
+            units=(*arm_units, *friction.units, *RobotModel.INERTIAL_UNITS),
             joints=self.model.joint_names,
             bodies=self.model.body_names,
             prior=x,
@@ -315,7 +314,7 @@ class PayloadFromTorques:
             method=self.method,
             names=PAYLOAD_NAMES,
             values=pi,
-            units=INERTIAL_UNITS,
+            units=RobotModel.INERTIAL_UNITS,
             covariance=covariance,
             verdicts=verdicts,
             consistent={"payload": bool(is_physically_consistent(pi))},

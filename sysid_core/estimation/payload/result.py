@@ -14,18 +14,12 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload.data import RANK_TOLERANCE, CompressedWrenches
 from sysid_core.reasons import Reason
-from sysid_core.robot import (
-    INERTIAL_NAMES,
-    INERTIAL_UNITS,
-    Array,
-    is_physically_consistent,
-    mass_com_inertia_from_pi,
-)
+from sysid_core.robot import Array, RobotModel, is_physically_consistent, mass_com_inertia_from_pi
 
 _NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 _UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
 _ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
-PAYLOAD_NAMES = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
+PAYLOAD_NAMES = tuple(f"payload.{name}" for name in RobotModel.INERTIAL_NAMES)
 
 
 def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Array) -> Array:
@@ -61,7 +55,7 @@ def payload_estimate(
         method=method,
         names=PAYLOAD_NAMES,
         values=pi,
-        units=INERTIAL_UNITS,
+        units=RobotModel.INERTIAL_UNITS,
         covariance=covariance,
         verdicts=verdicts,
         consistent={"payload": bool(is_physically_consistent(pi))},

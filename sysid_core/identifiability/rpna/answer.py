@@ -22,7 +22,7 @@ from sysid_core.identifiability.rpna.regrouping import (
     transfers_of,
 )
 from sysid_core.identifiability.rpna.stages import StageLayout
-from sysid_core.robot import INERTIAL_NAMES, Array
+from sysid_core.robot import Array, RobotModel
 from sysid_core.settings import Kind
 
 
@@ -218,7 +218,7 @@ class Identifiability:
             raise IdentifiabilityError(
                 f"'{self.robot}' has no parameter '{name}'.",
                 remedy="Names are <link>.<parameter>, such as"
-                f" {self.parameter_names[0]}, with {', '.join(INERTIAL_NAMES)}.",
+                f" {self.parameter_names[0]}, with {', '.join(RobotModel.INERTIAL_NAMES)}.",
             )
         return _VERDICTS[self.codes[self.parameter_names.index(name)]]
 
@@ -266,7 +266,7 @@ class Identifiability:
     @property
     def bodies_of_parameters(self) -> tuple[str, ...]:
         """Name of the link (or rotor) of each parameter."""
-        links = [body.name for body in self.bodies for _ in INERTIAL_NAMES]
+        links = [body.name for body in self.bodies for _ in RobotModel.INERTIAL_NAMES]
         return tuple(links) + tuple(f"rotor of {name[:-3]}" for name in self.rotor_names)
 
     def to_dict(self) -> dict[str, Any]:

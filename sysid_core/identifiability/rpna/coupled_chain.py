@@ -152,31 +152,6 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
     return tuple(groups)
 
 
-def coupling_matrix(model: RobotModel) -> Array:
-    r"""Return the matrix from the velocities of the leading joints to those of all joints, for
-    models with mimic joints.
-
-    Returns:
-        Matrix, shape (nv, m), with m leading joints.
-    """
-    followers = {mimic.joint: mimic for mimic in model.mimic_joints}
-    pin_model = model.pin_model
-    columns: dict[int, int] = {}
-    for name in model.joint_names:
-        if name not in followers:
-            joint = pin_model.joints[pin_model.getJointId(name)]
-            for k in range(joint.nv):
-                columns[joint.idx_v + k] = len(columns)
-    G = np.zeros((model.nv, len(columns)))
-    for row, column in columns.items():
-        G[row, column] = 1.0
-    for mimic in followers.values():
-        row = pin_model.joints[pin_model.getJointId(mimic.joint)].idx_v
-        leader = pin_model.joints[pin_model.getJointId(mimic.leader)].idx_v
-        G[row, columns[leader]] = mimic.multiplier
-    return G
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class CoupledChain:
     """Chain of coupled links: its members in the order of the bodies, parents first; natural units.

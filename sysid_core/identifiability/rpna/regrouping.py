@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.rpna.algorithm import StageResult
 from sysid_core.identifiability.rpna.stages import StageLayout
-from sysid_core.robot import INERTIAL_NAMES, Array
+from sysid_core.robot import Array, RobotModel
 
 _ZERO = 1e-10  # of the natural scale: below, a coefficient of a regrouping is rounding
 
@@ -138,7 +138,7 @@ def transfers_of(
         names = [
             f"{bodies[b]}.{name}" if several else name
             for b in stage.bodies
-            for name in INERTIAL_NAMES
+            for name in RobotModel.INERTIAL_NAMES
         ] + list(stage.rotors)
         unit: Array = np.concatenate(
             [np.tile(layout.pi_scale, len(stage.bodies)), stage.rotor_scales]

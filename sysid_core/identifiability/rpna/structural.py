@@ -20,7 +20,7 @@ from sysid_core.identifiability.rpna.algorithm import (
 )
 from sysid_core.identifiability.rpna.answer import BodyIdentifiability, Identifiability
 from sysid_core.identifiability.rpna.stages import Mimic, StageLayout, build_layout, joint_types
-from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor
+from sysid_core.robot import Array, RobotModel, Rotor
 
 _ROUNDING = 1e-4  # of the natural scale: kept directions below this are reported
 _MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
@@ -56,7 +56,7 @@ def _direction(kind: str, decision: Decision, n_links: int) -> str:
     if kind == "velocity" or len(vector) == len(_MOTION_NAMES):
         names, extra = _MOTION_NAMES, "spin"
     else:
-        names, extra = INERTIAL_NAMES, "Im"
+        names, extra = RobotModel.INERTIAL_NAMES, "Im"
     labels = [*names * n_links, *[extra] * len(vector)]  # rotors come last
     terms = [
         f"{vector[i]:+.2f} {labels[i]}"
@@ -111,7 +111,7 @@ def structural_identifiability(
         static: True if only postures at rest are measured (gravity compensation).
         rotors: Geared rotors with one additional parameter each; None: no rotors.
         mimic: Treatment of mimic joints: "independent", as in the model's regressor; or "coupled"
-            to their leaders, with the regressor `G^T Y` and `coupling_matrix` G.
+            to their leaders, with the regressor `G^T Y` and the matrix G from the velocities of the leaders to those of all joints.
         tolerance: Tolerance of rank decisions, relative to natural units.
 
     Returns:
@@ -212,7 +212,8 @@ def _assemble(
         static=static,
         floating_base=dimensions[0].joint_type == "floating",
         bodies=dimensions,
-        parameter_names=tuple(f"{b}.{p}" for b in names for p in INERTIAL_NAMES) + layout.rotors,
+        parameter_names=tuple(f"{b}.{p}" for b in names for p in RobotModel.INERTIAL_NAMES)
+        + layout.rotors,
         codes=codes,
         is_base=is_base,
         rotor_names=layout.rotors,

@@ -25,7 +25,6 @@ from sysid_core.files import (
     Number,
     Positive,
     Vector3,
-    nearest,
 )
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.loops.mechanism import (
@@ -294,7 +293,7 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
     for key, joints in names.items():
         for joint in joints:
             if joint not in model.joint_names:
-                close = nearest(joint, model.joint_names)
+                close = FileSchema.nearest(joint, model.joint_names)
                 raise ModelError(
                     f"`{key}` names '{joint}', which is not a moving joint of '{model.name}'.",
                     remedy=f"Write `{close}`?"

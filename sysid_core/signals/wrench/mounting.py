@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import STANDARD_GRAVITY
+from sysid_core.robot import RobotModel
 from sysid_core.settings import Kind
 from sysid_core.signals.recording import Array
 
@@ -169,7 +169,9 @@ def _gravity_in_base(
     weight = np.linalg.lstsq(Y, f, rcond=None)[0]
     norm = float(np.linalg.norm(weight))
     direction = weight / max(norm, 1e-12)
-    claimed_norm = float(np.linalg.norm(claimed)) or float(np.linalg.norm(STANDARD_GRAVITY))
+    claimed_norm = float(np.linalg.norm(claimed)) or float(
+        np.linalg.norm(RobotModel.STANDARD_GRAVITY)
+    )
     tilt = float(np.arccos(np.clip(direction @ claimed / claimed_norm, -1.0, 1.0)))
     rms = float(np.sqrt(np.mean((f - Y @ weight) ** 2)))
     return tilt, rms, direction * claimed_norm, norm

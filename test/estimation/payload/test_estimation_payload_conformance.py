@@ -15,7 +15,7 @@ from sysid_core.estimation.payload.entropic import EntropicRegression, Homogeneo
 from sysid_core.estimation.payload.least_squares import PayloadOLS, RecursiveTotalLeastSquares
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
-from sysid_core.robot import INERTIAL_UNITS, parameter_transform
+from sysid_core.robot import RobotModel, parameter_transform
 from sysid_core.robot.shapes import Shape
 
 SHAPE = Shape.from_boxes(BOXES)
@@ -44,7 +44,7 @@ def test_gives_a_complete_estimate(make, rng):
     shape, pi = hammer_like(rng)
     estimate = make(shape).fit(swinging(pi, rng, noise=True))
     assert isinstance(estimate, Estimate)
-    assert estimate.names == PAYLOAD_NAMES and estimate.units == INERTIAL_UNITS
+    assert estimate.names == PAYLOAD_NAMES and estimate.units == RobotModel.INERTIAL_UNITS
     assert np.allclose(estimate.covariance, estimate.covariance.T)
     assert np.linalg.eigvalsh(estimate.covariance)[0] > -1e-9 * np.trace(estimate.covariance)
     assert np.all(estimate.standard_deviations > 0)
