@@ -50,7 +50,7 @@ def identifiability(
         html_path: Write an HTML page.
     """
     from sysid_core.identifiability.rpna import structural_identifiability
-    from sysid_core.report import IdentifiabilityPage, save_and_list
+    from sysid_core.report import IdentifiabilityPage, ReportIndex
     from sysid_core.robot import RobotModel
     from sysid_core.robot.loops import LoopsFile
 
@@ -84,7 +84,7 @@ def identifiability(
         )
     page = IdentifiabilityPage(answer, weightless)
     if html_path is not None:
-        save_and_list(page.report(), html_path)
+        ReportIndex.add(page.report(), html_path)
     if json_path and copy_json(answer.to_dict(), json_path):
         return
     _show(page, every)

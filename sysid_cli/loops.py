@@ -44,7 +44,7 @@ def check(
     from sysid_core.identifiability import ConstrainedRanks
     from sysid_core.planning.closed_chain import AssemblyMap
     from sysid_core.reasons import Outcome
-    from sysid_core.report import LoopsPage, save_and_list
+    from sysid_core.report import LoopsPage, ReportIndex
     from sysid_core.robot.loops import load_closed_chain
 
     chain = load_closed_chain(robot, urdf or None)
@@ -57,7 +57,7 @@ def check(
             chain.assemble(inside.q[:, chain.actuated_columns])  # names a loop and a posture
         ranks = ConstrainedRanks.of(chain, rng)
         page = LoopsPage(chain, limits, inside, box, ranks)
-        save_and_list(page.report(), html_path)
+        ReportIndex.add(page.report(), html_path)
     checks = page.checks()
     numbers = _numbers(chain, limits, inside, box, ranks)
     if not copy_json(numbers, json_path):

@@ -54,6 +54,6 @@ def index(*, folder: Path) -> None:
     Args:
         folder: Folder that contains reports, also in subfolders.
     """
-    from sysid_core.report import write_index
+    from sysid_core.report import ReportIndex
 
-    console.print(f"{write_index(folder)}", highlight=False, soft_wrap=True)
+    console.print(f"{ReportIndex.write(folder)}", highlight=False, soft_wrap=True)

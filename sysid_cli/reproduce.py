@@ -157,9 +157,9 @@ def constrained(
 def _write(study: Study, html_path: Path, json_path: str) -> None:
     """Write the report, and print the numbers (`--json`) or the tables."""
 
-    from sysid_core.report import Report, save_and_list
+    from sysid_core.report import Report, ReportIndex
 
-    save_and_list(study.report(), html_path)
+    ReportIndex.add(study.report(), html_path)
     if copy_json(study.to_dict(), json_path):
         return
     for table in study.tables:

@@ -17,7 +17,7 @@ from robot_sysid.action import Identify
 
 from sysid_core.files import write_json
 from sysid_core.planning import Trajectory
-from sysid_core.report import Report, save_and_list
+from sysid_core.report import Report, ReportIndex
 from sysid_nodes.bringup import NodeSpec, live
 from sysid_nodes.client import LiveClient
 
@@ -101,7 +101,7 @@ def judge(
         sentence = f"{text}: {value}" if value else text
         console.print("[green]✓[/]" if ok else "[red]✗[/]", sentence, highlight=False)
         report.verdict(ok, sentence)
-    save_and_list(report, out / f"{page}.html")
+    ReportIndex.add(report, out / f"{page}.html")
     result = {
         "schema": "robot_sysid/demo/1",
         "passed": all(ok for _, ok, _ in checks),

@@ -25,7 +25,8 @@ from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives
 from sysid_core.identifiability import rpna
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
-from sysid_core.planning.transfer import minimum_jerk, straight_move
+from sysid_core.planning import Trajectory
+from sysid_core.planning.transfer import straight_move
 from sysid_core.robot import loops
 from sysid_core.robot.inertia import consistency_margin, inertia_matrix_from_pi
 from sysid_core.signals.timing import quantisation
@@ -149,7 +150,7 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),
     (ball_prior, lambda: (BODIES[0, 0], 0.3, 0.15), dict),
     (dynamism, lambda: tuple(RNG.normal(size=(4, 7, 3))), lambda: {"...": (7,)}),
-    (minimum_jerk, lambda: (np.linspace(0, 1, 4),), lambda: {"...": (4,)}),
+    (Trajectory.minimum_jerk, lambda: (np.linspace(0, 1, 4),), lambda: {"...": (4,)}),
     (straight_move, lambda: (np.zeros(2), np.ones(2), 1.0, 50.0), dict),
     (payload_torque_regressor, lambda: (arm(), "panda_hand", *motion()), of_arm),
     (regressor_derivatives, lambda: (np.ones(3),), dict),

@@ -129,7 +129,7 @@ def show(*, given: MotionSettings, loops: str = "", out: Path = Path("motion.htm
         out: Page to write (HTML).
     """
     from sysid_core.planning import MotionChecker
-    from sysid_core.report import motion_report, save_and_list
+    from sysid_core.report import ReportIndex, motion_report
     from sysid_core.robot.loops import LoopsFile, load_closed_chain
 
     require_folder(out.parent)
@@ -145,7 +145,7 @@ def show(*, given: MotionSettings, loops: str = "", out: Path = Path("motion.htm
         facts=facts,
         chain=load_closed_chain(loops, model.urdf_xml) if loops else None,
     )
-    save_and_list(page, out)
+    ReportIndex.add(page, out)
     console.print(f"{out}", highlight=False, markup=False)
 
 

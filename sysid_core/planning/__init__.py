@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sysid_core.planning.postures import PosturePlan
     from sysid_core.planning.tool_frame import joints_beside_arm
     from sysid_core.planning.trajectory import Segment, Trajectory
-    from sysid_core.planning.transfer import minimum_jerk, plan_transfer
+    from sysid_core.planning.transfer import plan_transfer
     from sysid_core.planning.violations import MotionCheck
 
 __getattr__ = names_of(__name__, __file__)
@@ -36,7 +36,6 @@ __all__ = [
     "Trajectory",
     "check_motion",
     "joints_beside_arm",
-    "minimum_jerk",
     "plan_servo_motion",
     "plan_transfer",
     "read_motion",

@@ -245,6 +245,30 @@ class Trajectory:
         except ExcitationError as err:
             raise _FILE.refusal(path, err.message, err.remedy) from err
 
+    @staticmethod
+    def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
+        r"""Return the minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, with its first two
+        derivatives with respect to s.
+
+        Args:
+            s: Elapsed share of the duration, shape (...), clipped to 0..1 (where all derivatives
+                vanish).
+
+        Returns:
+            Value, first and second derivative, each of shape (...).
+
+        Examples:
+            >>> value, rate, second = minimum_jerk([0.0, 0.5, 1.0])
+            >>> value.tolist(), rate.tolist()
+            ([0.0, 0.5, 1.0], [0.0, 1.875, 0.0])
+        """
+        x: Array = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
+        return (
+            x**3 * (10.0 - 15.0 * x + 6.0 * x**2),
+            30.0 * x**2 * (1.0 - x) ** 2,
+            60.0 * x * (1.0 - x) * (1.0 - 2.0 * x),
+        )
+
 
 _ARRAYS = ("time", "q", "v", "a")
 

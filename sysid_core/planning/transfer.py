@@ -21,30 +21,6 @@ MIN_DURATION = 0.2  # [s]: 25 samples of a controller at 125 Hz
 RATE_HZ = 100.0  # of the samples
 
 
-def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
-    r"""Return the minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, with its first two
-    derivatives with respect to s.
-
-    Args:
-        s: Elapsed share of the duration, shape (...), clipped to 0..1 (where all derivatives
-            vanish).
-
-    Returns:
-        Value, first and second derivative, each of shape (...).
-
-    Examples:
-        >>> value, rate, second = minimum_jerk([0.0, 0.5, 1.0])
-        >>> value.tolist(), rate.tolist()
-        ([0.0, 0.5, 1.0], [0.0, 1.875, 0.0])
-    """
-    x: Array = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
-    return (
-        x**3 * (10.0 - 15.0 * x + 6.0 * x**2),
-        30.0 * x**2 * (1.0 - x) ** 2,
-        60.0 * x * (1.0 - x) * (1.0 - 2.0 * x),
-    )
-
-
 def sample_times(duration: float, rate_hz: float) -> Array:
     """Return the equidistant times from 0 to the duration at about this rate, shape (K,) [s]."""
     return np.linspace(0.0, duration, max(round(duration * rate_hz), 2) + 1)
@@ -66,7 +42,7 @@ def straight_move(
     """
     q_start, q_goal = np.asarray(q_start, dtype=float), np.asarray(q_goal, dtype=float)
     time = sample_times(duration, rate_hz)
-    share, slope, curvature = (x[:, None] for x in minimum_jerk(time / duration))
+    share, slope, curvature = (x[:, None] for x in Trajectory.minimum_jerk(time / duration))
     step = q_goal - q_start
     return time, q_start + share * step, slope * step / duration, curvature * step / duration**2
 

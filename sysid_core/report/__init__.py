@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from sysid_core.report.loops import LoopsPage
     from sysid_core.report.motion import motion_report
     from sysid_core.report.payload import loaded_arm_report, payload_report
-    from sysid_core.report.runs import (
-        compare_runs,
-        save_and_list,
-        write_index,
-    )
+    from sysid_core.report.runs import ReportIndex, compare_runs
     from sysid_core.report.sequential import sequential_report
     from sysid_core.report.space import moving_robot
 
@@ -32,6 +28,7 @@ __all__ = [
     "IdentifiabilityPage",
     "LoopsPage",
     "Report",
+    "ReportIndex",
     "compare_runs",
     "export_table",
     "identification_report",
@@ -39,9 +36,7 @@ __all__ = [
     "motion_report",
     "moving_robot",
     "payload_report",
-    "save_and_list",
     "sequential_report",
     "validation_report",
     "with_deviation",
-    "write_index",
 ]

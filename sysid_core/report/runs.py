@@ -233,7 +233,7 @@ def compare_runs(
         (comparison_sentence(first, run, change), _parameter_lines(first, run, change))
         for run, change in zip(found[1:], changes, strict=True)
     ]
-    return lines, save_and_list(comparison_report(found, changes), page)
+    return lines, ReportIndex.add(comparison_report(found, changes), page)
 
 
 def _parameter_lines(a: SavedRun, b: SavedRun, found: EstimateDifference) -> list[str]:
@@ -335,72 +335,77 @@ def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) ->
     return figure
 
 
-def write_index(folder: str | Path) -> Path:
-    """Write `index.html` with a list of all reports below a folder, the newest first.
+class ReportIndex:
+    """Page `index.html` with a list of the reports below a folder."""
 
-    Args:
-        folder: Folder with reports in it or its subfolders, such as `results`.
+    @staticmethod
+    def write(folder: str | Path) -> Path:
+        """Write `index.html` with a list of all reports below a folder, the newest first.
 
-    Raises:
-        SignalError: There is no report, or `index.html` is not a list of reports.
-    """
-    folder = Path(folder)
-    page = folder / INDEX
-    if page.exists() and not is_index(page):
-        raise SignalError(
-            f"'{page}' is not a list of reports.", remedy="Move this file, or give another folder."
-        )
-    found = []
-    for file in sorted(folder.rglob("*.html")):
-        summary = read_summary(file)
-        if summary and not summary["title"].startswith(_TITLE):
-            found.append((summary, file))
-    if not found:
-        raise SignalError(
-            f"There is no report in '{folder}' or its subfolders.",
-            remedy="Give the folder that was given to --out.",
-        )
-    found.sort(key=lambda pair: pair[0]["when"], reverse=True)
-    counts = {level: sum(s["level"] == level for s, _ in found) for level in MARKS}
-    report = Report(f"{_TITLE} {folder.absolute().name}")
-    report.headline(
-        None,
-        f"{len(found)} reports: "
-        + ", ".join(
-            f"{count} {'for information' if level == 'info' else level}"
-            for level, count in counts.items()
-            if count
-        )
-        + ".",
-    )
-    report.table(
-        ("", "report", "answer", "written"),
-        [
-            (
-                MARKS.get(summary["level"], ""),
-                (summary["title"], quote(Path(os.path.relpath(file, folder)).as_posix())),
-                summary["sentence"],
-                summary["when"],
+        Args:
+            folder: Folder with reports in it or its subfolders, such as `results`.
+
+        Raises:
+            SignalError: There is no report, or `index.html` is not a list of reports.
+        """
+        folder = Path(folder)
+        page = folder / INDEX
+        if page.exists() and not is_index(page):
+            raise SignalError(
+                f"'{page}' is not a list of reports.",
+                remedy="Move this file, or give another folder.",
             )
-            for summary, file in found
-        ],
-    )
-    return report.save(page)
+        found = []
+        for file in sorted(folder.rglob("*.html")):
+            summary = read_summary(file)
+            if summary and not summary["title"].startswith(_TITLE):
+                found.append((summary, file))
+        if not found:
+            raise SignalError(
+                f"There is no report in '{folder}' or its subfolders.",
+                remedy="Give the folder that was given to --out.",
+            )
+        found.sort(key=lambda pair: pair[0]["when"], reverse=True)
+        counts = {level: sum(s["level"] == level for s, _ in found) for level in MARKS}
+        report = Report(f"{_TITLE} {folder.absolute().name}")
+        report.headline(
+            None,
+            f"{len(found)} reports: "
+            + ", ".join(
+                f"{count} {'for information' if level == 'info' else level}"
+                for level, count in counts.items()
+                if count
+            )
+            + ".",
+        )
+        report.table(
+            ("", "report", "answer", "written"),
+            [
+                (
+                    MARKS.get(summary["level"], ""),
+                    (summary["title"], quote(Path(os.path.relpath(file, folder)).as_posix())),
+                    summary["sentence"],
+                    summary["when"],
+                )
+                for summary, file in found
+            ],
+        )
+        return report.save(page)
 
+    @staticmethod
+    def add(report: Report, path: str | Path) -> Path:
+        """Save a report, and add it to the `index.html` of its folder.
 
-def save_and_list(report: Report, path: str | Path) -> Path:
-    """Save a report, and add it to the `index.html` of its folder.
-
-    The list is written only if the folder contains one already, or is called `results`.
-    """
-    written = report.save(path)
-    for folder in written.absolute().parents[:2]:
-        if folder.name == "results" or is_index(folder / INDEX):
-            # The report is there; a list that can't be written is no reason to fail.
-            with suppress(OSError, SignalError):
-                write_index(folder)
-            break
-    return written
+        The list is written only if the folder contains one already, or is called `results`.
+        """
+        written = report.save(path)
+        for folder in written.absolute().parents[:2]:
+            if folder.name == "results" or is_index(folder / INDEX):
+                # The report is there; a list that can't be written is no reason to fail.
+                with suppress(OSError, SignalError):
+                    ReportIndex.write(folder)
+                break
+        return written
 
 
 def read_summary(file: Path) -> dict[str, str] | None:

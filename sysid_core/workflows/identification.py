@@ -18,11 +18,7 @@ from sysid_core.export import ArmResult, Carried, Description, ExportedError, Ex
 from sysid_core.files import FileKind, write_json, write_text, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
-from sysid_core.report import (
-    identification_report,
-    save_and_list,
-    sequential_report,
-)
+from sysid_core.report import ReportIndex, identification_report, sequential_report
 from sysid_core.robot.loops import LoopsFile
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_identification
@@ -168,7 +164,7 @@ class IdentifiedArm:
             report = sequential_report(
                 self.verdict, self.fit, self.held_out, asked=asked, exported=self.exported_errors
             )
-        save_and_list(report, folder / "report.html")
+        ReportIndex.add(report, folder / "report.html")
         (folder / URDF).unlink(missing_ok=True)  # of another result
         if self.description is not None:
             places = mesh_places(self.inputs.get("robot", ""))

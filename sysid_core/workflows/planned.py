@@ -17,7 +17,7 @@ from sysid_core.planning import (
     MotionLimits,
     Trajectory,
 )
-from sysid_core.report import Figure, motion_report, save_and_list
+from sysid_core.report import Figure, ReportIndex, motion_report
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.settings import numbers
@@ -195,5 +195,5 @@ class PlannedMotion:
             else:
                 report.heading(heading)
                 report.table(columns, rows)
-        save_and_list(report, out / "report.html")
+        ReportIndex.add(report, out / "report.html")
         write_json(out / "plan.json", self.to_dict())

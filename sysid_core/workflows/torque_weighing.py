@@ -26,7 +26,7 @@ from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.report import loaded_arm_report, save_and_list
+from sysid_core.report import ReportIndex, loaded_arm_report
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
@@ -109,7 +109,7 @@ class WeighedByTorques:
             true_mass=self.true_mass,
             settings=self.settings,
         )
-        save_and_list(report, folder / "report.html")
+        ReportIndex.add(report, folder / "report.html")
         write_json(folder / "result.json", self.to_dict())
 
 

@@ -14,7 +14,7 @@ from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.report import save_and_list, validation_report
+from sysid_core.report import ReportIndex, validation_report
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions
@@ -56,7 +56,7 @@ class ValidatedArm:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "validation.json", self.to_dict())
         report = validation_report(self.verdict, self.identification, self.predictions, self.name)
-        save_and_list(report, folder / "validation.html")
+        ReportIndex.add(report, folder / "validation.html")
 
     @classmethod
     def of(cls, found: IdentifiedArm, runs: Sequence[Recording]) -> ValidatedArm:

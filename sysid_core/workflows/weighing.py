@@ -29,11 +29,7 @@ from sysid_core.files import FileKind, FileSchema, Number, write_json
 from sysid_core.lazy import lazy_import
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.report import (
-    Report,
-    payload_report,
-    save_and_list,
-)
+from sysid_core.report import Report, ReportIndex, payload_report
 from sysid_core.robot import Array, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.settings import words
@@ -166,7 +162,7 @@ class WeighedRecording(Weighed):
         if self.weighing.calibration is not None:
             self.weighing.calibration.save(folder / "sensor_calibration.yaml")
         write_json(folder / "result.json", self.to_dict())
-        save_and_list(_report(self), folder / "report.html")
+        ReportIndex.add(_report(self), folder / "report.html")
 
     @staticmethod
     def from_file(

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from sysid_core.planning import Segment, Trajectory, minimum_jerk
+from sysid_core.planning import Segment, Trajectory
 from sysid_core.planning.closed_chain import AssemblyMap
 from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, MotionBox
@@ -104,5 +104,5 @@ def _window(t: Array) -> tuple[Array, Array, Array]:
     """
     fade = min(FADE, 0.4 * t[-1])
     sign = np.where(t < 0.5 * t[-1], 1.0, -1.0)
-    w, w1, w2 = minimum_jerk(np.minimum(t, t[-1] - t) / fade)
+    w, w1, w2 = Trajectory.minimum_jerk(np.minimum(t, t[-1] - t) / fade)
     return w[:, None], (w1 * sign / fade)[:, None], (w2 / fade**2)[:, None]

@@ -16,7 +16,7 @@ from page_clicks import SIZES, Clicks
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_core.report import Figure, Report, write_index
+from sysid_core.report import Figure, Report, ReportIndex
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         Figure.curves({"a": {"b": (x, x**2)}, "c": {"b": (x, x)}}, columns=2, log_y=True), "c"
     )
     study.save(out / "study.html")
-    write_index(out)
+    ReportIndex.write(out)
     return {name: out / f"{name}.html" for name in (*commands, "study", "index")}
 
 

@@ -119,19 +119,19 @@ def test_a_page_without_headline_gets_it_from_its_verdicts(tmp_path) -> None:
 
 def test_runs_below_results_are_listed_and_nothing_else_is_overwritten(tmp_path) -> None:
     from sysid_core.errors import SignalError
-    from sysid_core.report import save_and_list, write_index
+    from sysid_core.report import ReportIndex
 
     report = Report("Run <1>")
     report.headline(Outcome.FAIL, "It must not be used.")
-    save_and_list(report, tmp_path / "results" / "a" / "report.html")
+    ReportIndex.add(report, tmp_path / "results" / "a" / "report.html")
     text = (tmp_path / "results" / "index.html").read_text(encoding="utf-8")
     assert 'href="a/report.html"' in text and "It must not be used." in text
-    save_and_list(report, tmp_path / "elsewhere" / "a" / "report.html")
+    ReportIndex.add(report, tmp_path / "elsewhere" / "a" / "report.html")
     assert not (tmp_path / "elsewhere" / "index.html").exists()
     foreign = tmp_path / "elsewhere" / "index.html"
     foreign.write_text("mine", encoding="utf-8")
     with pytest.raises(SignalError, match="not a list of reports"):
-        write_index(tmp_path / "elsewhere")
+        ReportIndex.write(tmp_path / "elsewhere")
     assert foreign.read_text(encoding="utf-8") == "mine"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.planning.transfer import minimum_jerk
+from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.simulation import (
@@ -29,7 +29,7 @@ def robot() -> SimulatedRobot:
 
 def ramp(goal: np.ndarray, duration: float) -> tuple[np.ndarray, ...]:
     time = np.linspace(0.0, duration, 21)
-    s, ds, dds = minimum_jerk(time / duration)
+    s, ds, dds = Trajectory.minimum_jerk(time / duration)
     way = goal - Q0
     return (
         time,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning.transfer import minimum_jerk, sample_times
+from sysid_core.planning import Trajectory
+from sysid_core.planning.transfer import sample_times
 from sysid_core.robot import Array, RobotModel
 
 # Nadeau, Giamou and Kelly 2022, section V-A: alpha_n + 45 deg sin(2 pi f_n t / 240).
@@ -74,8 +75,8 @@ def oscillation(
         return s**4 * (2.5 - 3.0 * s + s**2)
 
     rise, fall = np.clip(time / ramp, 0, 1), np.clip((duration - time) / ramp, 0, 1)
-    speed = np.minimum(minimum_jerk(rise)[0], minimum_jerk(fall)[0])
-    slope = (minimum_jerk(rise)[1] - minimum_jerk(fall)[1]) / ramp
+    speed = np.minimum(Trajectory.minimum_jerk(rise)[0], Trajectory.minimum_jerk(fall)[0])
+    slope = (Trajectory.minimum_jerk(rise)[1] - Trajectory.minimum_jerk(fall)[1]) / ramp
     phase = np.where(time <= ramp, ramp * area(rise), time - ramp / 2.0)
     phase = np.where(time > duration - ramp, duration - ramp * (1.0 + area(fall)), phase)
     amplitude = np.asarray(amplitude, dtype=float)
