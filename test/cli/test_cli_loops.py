@@ -20,7 +20,7 @@ from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.urdf import reference_robots
 from sysid_core.signals.bags import BagWriter, build_typestore
 from sysid_core.simulation import ClosedChainPlant
-from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.robot import sine_trajectory
 from sysid_studies.constrained.tracking import ComputedTorque, Gains, recording_of, track
 
 runner = CliRunner()

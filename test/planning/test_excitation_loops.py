@@ -14,7 +14,7 @@ from sysid_core.identifiability import BaseParameters, Excitation
 from sysid_core.planning.closed_chain import AssemblyMap, LoopExcitation
 from sysid_core.planning.closed_chain.plan import shown_by_motions, structural_rows
 from sysid_core.robot.loops import ClosedChain, ConstrainedMotion, load_closed_chain
-from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.robot import sine_trajectory
 
 SMALL = LoopExcitation(duration=5.0, generations=3, population=8, rate_hz=200.0)
 

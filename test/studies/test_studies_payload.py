@@ -20,10 +20,9 @@ from sysid_core.robot import (
 )
 from sysid_core.robot.shapes import Shape
 from sysid_studies.payload import modular_objects, payload_study
-from sysid_studies.payload.arm import record_arm
 from sysid_studies.payload.objects import modular_shape, random_objects
 from sysid_studies.payload.runs import PAYLOAD_METHODS, Case, run_case, simulate
-from sysid_studies.payload.study import stop_and_go_table
+from sysid_studies.payload.study import record_arm, stop_and_go_table
 
 
 def test_the_eight_objects_have_their_published_truth(shared_data):

@@ -23,8 +23,7 @@ from sysid_core.signals import EffortKind
 from sysid_core.simulation import ClosedChainPlant
 from sysid_core.simulation.closed_chain_plant import SolverSettings
 from sysid_studies.constrained.forward_integration import predict_segments
-from sysid_studies.constrained.robot import delay_of, identify_drives
-from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.robot import delay_of, identify_drives, sine_trajectory
 from sysid_studies.constrained.tracking import (
     ComputedTorque,
     Gains,

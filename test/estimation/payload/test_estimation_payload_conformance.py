@@ -10,10 +10,10 @@ from payload_scenes import BOXES, hammer_like, swinging
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData, PayloadSummary, PointMassDiscretization
-from sysid_core.estimation.payload.consistent import PayloadLMI
 from sysid_core.estimation.payload.entropic import EntropicRegression, HomogeneousBody
 from sysid_core.estimation.payload.least_squares import PayloadOLS, RecursiveTotalLeastSquares
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
+from sysid_core.estimation.payload.rivals import PayloadLMI
 from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import RobotModel, parameter_transform
 from sysid_core.robot.shapes import Shape

@@ -8,10 +8,10 @@ from payload_scenes import hammer_like, swinging
 
 from sysid_core.estimation.fit.consistent_problem import pseudo_inertia_expression
 from sysid_core.estimation.payload import CompressedWrenches, DensityPrior, PointMassDiscretization
-from sysid_core.estimation.payload.consistent import PayloadLMI
 from sysid_core.estimation.payload.data import dynamism
 from sysid_core.estimation.payload.entropic import EntropicRegression, HomogeneousBody
 from sysid_core.estimation.payload.least_squares import PayloadOLS, RecursiveTotalLeastSquares
+from sysid_core.estimation.payload.rivals import PayloadLMI
 from sysid_core.robot import pseudo_inertia_from_pi, wrench_regressor
 
 
