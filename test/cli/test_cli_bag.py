@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sysid_cli import progress
+from sysid_cli import base
 from sysid_cli.app import app
 from sysid_core.errors import SignalError
 from sysid_core.progress import Step, report_progress, watch_progress
@@ -188,9 +188,9 @@ def test_reading_reports_its_progress_and_the_time_left(
         read_bag(bag)
     assert max(shares) == pytest.approx(1.0, abs=0.01) and len(shares) > 10
     assert shares[0] < 0.1
-    monkeypatch.setattr(progress, "_FIRST_S", -1.0)  # also of a file that is read at once
-    monkeypatch.setattr(progress, "_PERIOD_S", -1.0)
-    errors = progress.Errors(file=io.StringIO(), force_terminal=True, markup=False)
+    monkeypatch.setattr(base, "_FIRST_S", -1.0)  # also of a file that is read at once
+    monkeypatch.setattr(base, "_PERIOD_S", -1.0)
+    errors = base.Errors(file=io.StringIO(), force_terminal=True, markup=False)
     with errors.progress("reading") as shown:
         report_progress("run.mcap", 0.25)
         (task,) = shown.bar.tasks
@@ -201,7 +201,7 @@ def test_reading_reports_its_progress_and_the_time_left(
 
 
 def test_steps_are_lines_instead_of_a_bar_and_a_file_gets_no_bar() -> None:
-    errors = progress.Errors(file=io.StringIO(), markup=False)
+    errors = base.Errors(file=io.StringIO(), markup=False)
     with errors.progress("reading") as shown:
         shown.update("searching", 0.5)
     assert errors.file.getvalue() == ""

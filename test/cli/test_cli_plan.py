@@ -148,7 +148,7 @@ def test_messages_keep_their_brackets(capsys, monkeypatch):
     def fail() -> None:
         raise ExcitationError("limit [m] is wrong", remedy="give [deg, m]")
 
-    monkeypatch.setattr("sysid_cli.app.app", fail)
+    monkeypatch.setattr("sysid_cli.base.app", fail)
     with pytest.raises(SystemExit):
         cli_run()
     said = capsys.readouterr().err

@@ -25,14 +25,12 @@ from sysid_core.estimation.arm.identify import Identification
 from sysid_core.estimation.arm.recordings import (
     Differentiation,
     Processing,
-    unmeasured_joints,
-)
-from sysid_core.estimation.arm.spans import evenly_spread
-from sysid_core.estimation.arm.velocity_feedback import (
     VelocityFeedback,
     filtered_velocities,
+    unmeasured_joints,
     velocity_noise,
 )
+from sysid_core.estimation.arm.spans import evenly_spread
 from sysid_core.estimation.fit import Regression
 from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import Recording

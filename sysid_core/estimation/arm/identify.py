@@ -14,9 +14,8 @@ from pydantic import Field, field_validator
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import Processing
+from sysid_core.estimation.arm.recordings import Processing, VelocityFeedback
 from sysid_core.estimation.arm.spans import Estimator, require_recordings
-from sysid_core.estimation.arm.velocity_feedback import VelocityFeedback
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, Vector3, write_yaml
 from sysid_core.robot import (

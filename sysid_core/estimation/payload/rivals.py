@@ -39,7 +39,10 @@ _LENGTH = 0.1  # typical length, for the solver's scaling [m]
 
 
 class PayloadLMI(WrenchEstimator):
-    """Least squares over physically consistent payload parameters."""
+    r"""Least squares over physically consistent payload parameters (Wensing, Kim and Slotine 2018).
+
+    `min |A pi - b|^2` subject to a positive definite pseudo-inertia, `P(pi) > 0`.
+    """
 
     @property
     def method(self) -> str:

@@ -12,7 +12,7 @@ from two_joint_arm import URDF, swing
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import Identification, Processing
 from sysid_core.estimation.arm.choices import choose_velocity_feedback
-from sysid_core.estimation.arm.velocity_feedback import VelocityFeedback
+from sysid_core.estimation.arm.recordings import VelocityFeedback
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
