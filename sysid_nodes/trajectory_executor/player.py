@@ -116,7 +116,12 @@ class MotionPlayer:
                 return
             if missing:
                 core.cancel(missing)
-        self._step(core, now)
+        try:
+            self._step(core, now)
+        except Exception as err:  # the robot brakes, because nothing is sent any more
+            core.give_up(Fault(FaultCode.DROPPED, {"text": f"{type(err).__name__}: {err}"}))
+            self._finish()
+            raise
         if core.state is ExecutorState.CHECKING:  # the way to the start took its time, too
             self._wait_until = time.monotonic() + _PATIENCE_S
 

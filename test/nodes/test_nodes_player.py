@@ -77,3 +77,18 @@ def test_a_sensor_that_stays_silent_ends_the_run_before_anything_moves(playing: 
         player.tick()
     assert core.fault is not None and core.fault.code == "wrench_stale"
     assert core.state is ExecutorState.ABORTED and core.play is None
+
+
+def test_an_error_of_a_step_ends_the_motion_with_its_words(
+    playing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was raised again at every step, and the goal never ended."""
+    player, core, inputs = playing
+    fresh = {"stamp": CHECK_S, "wrench_stamp": CHECK_S}
+    inputs.robot.measured = dataclasses.replace(inputs.robot.measured, **fresh)
+    inputs.scaling.take(100.0, CHECK_S)
+    monkeypatch.setattr(core, "step", lambda now, measured: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        player.tick()
+    assert core.state is ExecutorState.ABORTED and "ZeroDivisionError" in core.message
+    player.tick()  # nothing is played any more
