@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -29,29 +28,26 @@ from sysid_core.diagnosis.motion import (
     COUNT,
     DENSITY,
     DESCRIPTION,
-    LAG,
     OFF,
     Motion,
     regressor,
-    sizes_of,
 )
-from sysid_core.diagnosis.samples import Samples
+from sysid_core.diagnosis.samples import LAG, Samples
 from sysid_core.estimation.fit import Regression
 from sysid_core.robot import Array, RobotModel
 
-_PRECISIONS = (1.0, 16.0, 256.0)  # how good a description is, is learned: each as likely
 # A link may be further off than the others (a counterweight), a spring or shared drive larger: how much, is
 # learned. Standard deviation of the logarithm of their variance, of which one in ten is 16 times as large.
 _WORST = 16.0
 _WORSE = np.log(_WORST) / 1.645
+_PRECISIONS = _WORST ** np.arange(3)  # how good a description is, is learned: each as likely
 _ROUNDS = 4  # until both agree; half as many from what is near
 # Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
 _NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
 _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
-# Masses of tools and hands, shares of the arm's, each with its relative standard deviation; and standard
-# deviation of their centres of mass about that of the last link, share of the arm's reach.
-_TOOL_MASSES, _TOOL_SD, _TOOL_ARM = (0.2, 0.05, 0.0125), 0.5, 0.1
-_FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
+# Masses of tools and hands, shares of the arm's, each off by as much as those of links; and standard deviation
+# of their centres of mass about that of the last link, share of the arm's reach.
+_TOOL_MASSES, _TOOL_ARM = (0.2, 0.05, 0.0125), 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,23 +116,13 @@ class _Equations:
         return out
 
 
-class _Fit(NamedTuple):
-    """Most likely coefficients z, (p,), with their standard deviations, (p,), and prior weights,
-    (p,); unexplained share of each group and its most likely variance, (groups,); inverse of the
-    Cholesky factor of the precision of z, (p, p).
-    """
-
-    worth: float
-    z: Array
-    sd: Array
-    weights: Array
-    left: Array
-    share: Array
-    inverse: Array
-
-
-def _fits(eq: _Equations, described: int, labels: Array, precisions: Sequence[float]) -> list[_Fit]:
-    """Fit the equations with each precision of the description.
+def _fits(
+    eq: _Equations, described: int, labels: Array, precisions: Array
+) -> list[tuple[float, Array, Array, Array, Array, Array, Array]]:
+    """Fit the equations with each precision of the description; return for each the logarithm of
+    the evidence, z with its standard deviations and prior weights, (p,) each, the unexplained share
+    of each group and its most likely variance, and the inverse of the Cholesky factor of the
+    precision of z, (p, p).
 
     Args:
         eq: Equations.
@@ -145,7 +131,7 @@ def _fits(eq: _Equations, described: int, labels: Array, precisions: Sequence[fl
             learned, shape (p,); -1: none.
         precisions: Factors of the inverse variance of the description.
     """
-    fits: list[_Fit] = []
+    fits: list[tuple[float, Array, Array, Array, Array, Array, Array]] = []
     alike = labels == np.arange(labels.max() + 1)[:, None]
     share, z, known = np.full(len(eq.counts), 0.1), np.zeros(len(labels)), np.zeros(len(alike))
     worse, speak = np.ones(len(alike)), eq.weigh > 0.0
@@ -180,7 +166,7 @@ def _fits(eq: _Equations, described: int, labels: Array, precisions: Sequence[fl
         worth -= 0.5 * float(np.sum((np.log(worse) / _WORSE) ** 2))
         worth += 0.5 * float(np.sum(np.log(weights)) - weights @ z**2)
         worth -= float(np.sum(np.log(np.diag(root))))
-        fits.append(_Fit(worth, z, sd, weights, left, share, inverse))
+        fits.append((worth, z, sd, weights, left, share, inverse))
     return fits
 
 
@@ -217,10 +203,14 @@ def evidence(
     y, more = motion.sorted(samples.tau - motion.torques), []
     if thorough:
         columns = motion.all_columns
-        unit = np.append(own, sizes_of(samples))
+        unit = np.concatenate([own, np.ones(2 * n + 4), size, size, size, size[1:].repeat(6)])
         unit[factor] = not exact
-        common = own[:n_inertial] * _share_of_scale(motion, size[joint])
-        more.append(motion.sorted(_lags(samples)))
+        # A common factor has a prior of its own: independent errors of the links could explain any.
+        rigid = motion.sorted(motion.torques / size)
+        common = rigid / size[joint] @ (columns[:, :n_inertial] * own[:n_inertial])
+        common /= rigid @ rigid
+        late = LAG * motion.sorted(samples.tau_dot)[:, None]  # of one joint and of all
+        more.append(np.hstack([late * (joint[:, None] == np.arange(n)), late]))
     if tool:
         load, load_sd = _tool(model, tool)
         there = motion.order // n >= since * len(samples)
@@ -256,9 +246,11 @@ def evidence(
         parts = np.append(np.arange(n), n + np.arange(2 * n - 2).repeat(3))  # springs, drives
         first = len(own) + 4 * n + 4
         labels[first : first + len(parts)] = model.n_bodies - 1 + parts
-    fits = _fits(eq, n_inertial if thorough else 0, labels, _PRECISIONS if thorough else (1.0,))
-    fit = max(fits, key=lambda fit: fit.worth)
-    worth = float(np.logaddexp.reduce([fit.worth for fit in fits])) - np.log(len(fits))
+    fits = _fits(
+        eq, n_inertial if thorough else 0, labels, _PRECISIONS if thorough else _PRECISIONS[:1]
+    )
+    _, z, sd, weights, left, share, inverse = max(fits, key=lambda fit: fit[0])
+    worth = float(np.logaddexp.reduce([fit[0] for fit in fits])) - np.log(len(fits))
     # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
     # (parameters one by one).
     at = np.full(len(unit), -np.inf)  # what is below can't be, in units of the prior's deviation
@@ -269,42 +261,36 @@ def evidence(
         least = 0.0 if tool > 0.0 else -described[-10]
         at[added.start] = (least - tool) / load_sd[0]
     real = np.isfinite(at)
-    before = log_ndtr(-(at * np.sqrt(fit.weights))[real])
-    worth += float(np.sum(log_ndtr(((fit.z - at) / fit.sd)[real]) - before))
+    before = log_ndtr(-(at * np.sqrt(weights))[real])
+    worth += float(np.sum(log_ndtr(((z - at) / sd)[real]) - before))
     # The last link's parameters are those with the tool.
-    pi = described + own[:n_inertial] * fit.z[:n_inertial]
-    of_parameters = fit.inverse[:, :n_inertial] * own[:n_inertial]
+    pi = described + own[:n_inertial] * z[:n_inertial]
+    of_parameters = inverse[:, :n_inertial] * own[:n_inertial]
     if tool:
-        pi[-10:] += load + load_sd * fit.z[added]
-        of_parameters[:, -10:] += load_sd * fit.inverse[:, added]
-    sd = np.linalg.norm(of_parameters, axis=0)
-    rubbed = (own * fit.z[: len(own)])[n_inertial:].reshape(n, 4)
-    if not thorough:
-        return Evidence(worth, pi, sd, np.full(n, np.nan), np.zeros(1), rubbed, np.zeros(n))
-    off = OFF * fit.z[len(own) : factor] + DENSITY * fit.z[factor] - common @ fit.z[:n_inertial]
-    u = eq.unfolded(fit.z)
-    e = y - ~silent[joint] * (np.column_stack([columns, extra[:, :-1]]) @ u)
-    share, left = np.ones(len(told)), np.zeros(len(told))
-    share[told], left[told] = fit.share, fit.left
-    share = np.repeat(share, [rows.stop - rows.start for rows in motion.groups])
-    part = np.log(share) + e**2 / (share * size[joint] ** 2)
-    by_block = np.bincount(samples.block[motion.order // n], samples.used[joint] * part)
-    left = np.bincount(motion.joint, motion.counts * left) / COUNT
-    left[~samples.used] = np.nan
-    return Evidence(worth, pi, sd, left, -0.5 * COUNT / len(samples) * by_block, rubbed, off)
-
-
-def _share_of_scale(motion: Motion, size: Array) -> Array:
-    """Part of the regressor columns of the links that a common factor of all masses explains, as a
-    share of that factor's column, shape (10 n_bodies,); `size` is that of the torque in every
-    equation, shape (R,).
-
-    The common factor has a prior of its own, and this part is taken out of the columns. Otherwise,
-    independent errors of the links could explain any factor.
-    """
-    torques = motion.sorted(motion.torques)
-    r = torques / size**2
-    return np.asarray(r @ motion.columns[:, : len(motion.scale)] / (r @ torques))
+        pi[-10:] += load + load_sd * z[added]
+        of_parameters[:, -10:] += load_sd * inverse[:, added]
+    pi_sd = np.linalg.norm(of_parameters, axis=0)
+    rubbed, off, u = (own * z[: len(own)])[n_inertial:].reshape(n, 4), np.zeros(n), eq.unfolded(z)
+    by_block, out = np.zeros(int(samples.block.max()) + 1), np.full(n, np.nan)
+    if thorough:
+        off = OFF * z[len(own) : factor] + DENSITY * u[factor]
+        e = y - ~silent[joint] * (
+            columns @ u[: columns.shape[1]] + extra[:, :-1] @ u[columns.shape[1] :]
+        )
+        variance = np.ones(len(told))
+        variance[told] = share
+        variance = variance.repeat([rows.stop - rows.start for rows in motion.groups])
+        part = np.log(variance) + e**2 / (variance * size[joint] ** 2)
+        by_block -= (
+            0.5
+            * COUNT
+            / len(samples)
+            * np.bincount(samples.block[motion.order // n], samples.used[joint] * part)
+        )
+        out[samples.used] = (
+            np.bincount(motion.joint[told], motion.counts[told] * left, n)[samples.used] / COUNT
+        )
+    return Evidence(worth, pi, pi_sd, out, by_block, rubbed, off)
 
 
 def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> Array:
@@ -317,23 +303,13 @@ def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> A
     return np.asarray(np.exp(u))
 
 
-def _lags(samples: Samples) -> Array:
-    """Regressor columns of small delays of the efforts, of one joint and of all, each times its
-    standard deviation, shape (K, n, n + 1).
-    """
-    K, n = samples.q.shape
-    out = np.zeros((K, n, n + 1))
-    out[:, np.arange(n), np.arange(n)] = out[:, :, n] = LAG * samples.tau_dot
-    return out
-
-
 def tool_masses(model: RobotModel) -> tuple[float, ...]:
     """Return masses of tools and hands [kg] that may be missing in the robot description
     (positive), or on the robot (negative, at most the mass of the last link).
     """
     arm = float(np.sum(np.abs(model.pi[:, 0])))
     masses = [share * arm for share in _TOOL_MASSES]
-    return (*masses, *(-mass for mass in masses if (1.0 - _TOOL_SD) * mass < model.pi[-1, 0]))
+    return (*masses, *(-mass for mass in masses if (1.0 - DESCRIPTION) * mass < model.pi[-1, 0]))
 
 
 def _tool(model: RobotModel, mass: float) -> tuple[Array, Array]:
@@ -345,7 +321,7 @@ def _tool(model: RobotModel, mass: float) -> tuple[Array, Array]:
     arm = max(_TOOL_ARM * reach, 0.03)
     centre = last[1:4] / last[0] if last[0] > 0.0 else np.zeros(3)
     mean = mass * np.array([1.0, *centre, *[0.0] * 6])
-    return mean, abs(mass) * np.array([_TOOL_SD, *[arm] * 3, *[arm**2] * 6])
+    return mean, abs(mass) * np.array([DESCRIPTION, *[arm] * 3, *[arm**2] * 6])
 
 
 def left_out(samples: Samples) -> tuple[float, float]:
@@ -370,16 +346,17 @@ def left_out(samples: Samples) -> tuple[float, float]:
     X, y = A * scale / size, rest / size[:, 0]
     X[:, ~samples.used] = 0.0
 
-    def solved(B: Array, b: Array) -> Array:
-        B, b = B.reshape(-1, B.shape[-1]), b.ravel()
-        normal = B.T @ B / np.exp(_NOISE) + np.eye(B.shape[1])
-        return np.asarray(np.linalg.solve(normal, B.T @ b / np.exp(_NOISE)))
+    def solved(products: Array) -> Array:
+        prior = np.exp(_NOISE) * np.eye(len(products) - 1)
+        return np.asarray(np.linalg.solve(products[:-1, :-1] + prior, products[:-1, -1]))
 
-    friction = X[:, :, n_inertial:]
-    left = [y - friction @ solved(friction, y), y.copy()]
-    for fold in range(_FOLDS):
-        out = samples.block % _FOLDS == fold
-        left[1][out] -= X[out] @ solved(X[~out], y[~out])
+    blocks = [samples.block == b for b in np.unique(samples.block)]
+    Z = np.concatenate([X, y[:, :, None]], axis=2)
+    products = np.array([np.tensordot(Z[b], Z[b], ([0, 1], [0, 1])) for b in blocks])
+    whole = products.sum(axis=0)
+    left = [y - X[:, :, n_inertial:] @ solved(whole[n_inertial:, n_inertial:]), y.copy()]
+    for out, held in zip(blocks, products, strict=True):
+        left[1][out] -= X[out] @ solved(whole - held)
     around = np.where(told, tau - tau.sum(axis=0) / np.maximum(told.sum(axis=0), 1), 0.0)
     urdf, free = (np.sum((e * size[:, 0]) ** 2) / max(np.sum(around**2), 1e-300) for e in left)
     return float(urdf), float(free)

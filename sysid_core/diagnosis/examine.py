@@ -158,7 +158,7 @@ class Examination:
             return Verdict((Reason.not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
         refused = any(r.severity is Severity.FAILURE for r in reasons)
-        kinds = _FACTORS if any(e.is_off for e in self.ranked) else ()
+        kinds = _FACTORS if any(e.is_off(2.0) for e in self.ranked) else ()
         near = [e for e in self.ranked if e.probability > 1.0 - SURE or e.hypothesis.kind in kinds]
         beside = [e for e in near if e.hypothesis.kind not in _AS_DECLARED]
         unexplained = refused and not self._is_explained
@@ -185,9 +185,11 @@ class Examination:
         used = zip(self.joint_names, self.used, strict=True)
         if unexamined := [joint for joint, yes in used if not yes and joint not in told]:
             reasons.append(Reason.warning("joints-unexamined", joints=unexamined))
-        agree = Reason.held("data-agree", urdf=urdf, free=free, odds=self.declared)
+        agree = [Reason.held("data-agree", urdf=urdf, free=free, odds=self.declared)]
+        off = (e.factor for e in self.ranked if e.is_off(1.0))
+        agree += [Reason.held("factor-absorbed", factor=factor) for factor in off]
         found = Verdict((*self.streams.reasons, *reasons))  # facts before inferences
-        return found if found.notable or found.not_judged else found + (agree,)
+        return found if found.notable or found.not_judged else found + tuple(agree)
 
     def _doubt(
         self,

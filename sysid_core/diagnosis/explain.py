@@ -79,11 +79,16 @@ class Explanation:
         return not float(np.nanmean(self.evidence.left)) > FAIL_SHARE
 
     @property
-    def is_off(self) -> bool:
-        """True if, as declared, all torques are off by a larger factor than a description usually is."""
-        off = self.evidence.off if self.hypothesis.kind is Fault.NONE else np.empty(0)
-        factor = 1.0 + float(np.median(off)) if len(off) else 1.0
-        return bool(abs(np.log(max(factor, 1e-9))) > 2.0 * DENSITY)
+    def factor(self) -> float:
+        """Factor of all torques that the small errors of the description absorb; 1 if unknown."""
+        return (
+            max(1.0 + float(np.median(self.evidence.off)), 1e-9) if len(self.evidence.off) else 1.0
+        )
+
+    def is_off(self, deviations: float) -> bool:
+        """True if, as declared, this factor exceeds so many deviations of a description's usual one."""
+        declared = self.hypothesis.kind is Fault.NONE
+        return declared and abs(np.log(self.factor)) > deviations * DENSITY
 
     def mend(self, samples: Samples) -> Samples:
         """Correct samples for the hypothesis; a tool becomes part of the last link as estimated."""

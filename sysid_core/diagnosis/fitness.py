@@ -14,7 +14,6 @@ from sysid_core.reasons import Reason
 from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream, Recording, require_sound_units
 
-_LEAST_SAMPLES = 100
 _LEAST_DURATION = 3.0  # [s]
 _MOST_EFFORT = 1e9  # [A, N m or N]
 LEAST_TRAVEL = (
@@ -87,7 +86,7 @@ def stream_faults(stream: JointStream) -> tuple[Reason, ...]:
         out.append(Reason.failure("names-twice", names=twice))
     steps = np.diff(stream.stamps_ns)
     duration = float(np.sum(np.clip(steps, 0, int(1e9)))) * 1e-9  # gaps don't count
-    if len(stream) < _LEAST_SAMPLES or duration < _LEAST_DURATION:
+    if duration < _LEAST_DURATION:
         facts = {"samples": len(stream), "duration": duration, "least": _LEAST_DURATION}
         out.append(Reason.failure("recording-short", **facts))
     back = int(np.sum(steps < 0))

@@ -20,7 +20,6 @@ ANGLE = np.radians(1.5)
 # Of a drive's gain; and of what nobody described, as a share of the torque's size: springs and cables, friction
 # and inertia of a drive that turns two joints.
 OFF = 0.1
-LAG = 0.02  # [s] of the efforts, of one joint and of all
 _SHAPE = 0.3  # of friction near standstill (breakaway, presliding), share of the torque's size
 _SLOW = 0.2  # of a joint's usual speed, within which friction is of another shape
 
@@ -94,14 +93,6 @@ def regressor(samples: Samples) -> Array:
     for j in range(n):
         out[:, j, p + 4 * j : p + 4 * j + 4] = samples.friction(j)
     return out
-
-
-def sizes_of(samples: Samples) -> Array:
-    """Return the factors of the error columns in `all_columns`, which depend on the size of the
-    efforts, shape (m,).
-    """
-    n, size = len(samples.size), samples.size
-    return np.concatenate([np.ones(2 * n + 4), size, size, size, size[1:].repeat(6)])
 
 
 def _little_off(motion: Motion) -> Array:

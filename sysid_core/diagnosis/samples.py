@@ -17,7 +17,8 @@ from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.signals import Recording
 
 LEAST_ROWS = 30  # in motion, of a joint that is judged
-LAGS = (-0.06, 0.06, 0.12)  # [s] of efforts behind positions that are tried
+LAG = 0.02  # [s] of the efforts of every arm, standard deviation
+LAGS = (-3.0 * LAG, 3.0 * LAG, 6.0 * LAG)  # of efforts behind positions that are tried
 
 
 @dataclass(frozen=True, eq=False)

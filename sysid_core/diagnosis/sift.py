@@ -121,7 +121,7 @@ def refined(
     if hypothesis.code in SIZED:  # less than twice what every arm is off by is as declared
         least = 2.0 * (ANGLE if angle else OFF)
         low, high = (max(low, least), high) if middle > 0.0 else (low, min(high, -least))
-    if kind is Fault.CLOCK:  # slower still, inertia would vanish, which other faults explain
+    if kind is Fault.CLOCK:
         low, high = np.clip((low, high), np.log(min(CLOCKS)), np.log(max(CLOCKS)))
     best = minimize_scalar(
         lambda x: -log(mended(x)),

@@ -18,6 +18,7 @@ from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.payload_live import PayloadSession, motion_window
 from sysid_core.estimation.sequential import motion_segments
 from sysid_core.planning.design import Unknowns
+from sysid_core.planning.payload import WRENCH_NOISE
 from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot
@@ -28,7 +29,6 @@ _LEAST_KNOWN = 0.3  # share of base parameters known at least roughly
 _MUCH_STANDSTILL = 0.5
 _TOLERATED_S = 5e-3  # between the clocks of wrench and joints
 _ALONE_S = 2.0  # [s] in which a joint moves alone
-_NOISE = np.repeat([0.1, 0.005], 3)  # [N, N m] of an ordinary sensor, where none was measured
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class UseJudge:
         self.recording, self.model, self.chain = recording, model, chain
         wrench = recording.wrench
         self._frame = sensor_frame or (wrench.frame if wrench is not None else "")
-        self._noise = _NOISE if wrench_sd is None else np.maximum(wrench_sd, 1e-6)
+        self._noise = WRENCH_NOISE if wrench_sd is None else np.maximum(wrench_sd, 1e-6)
         self.clock: ClockOffset | None = None
         self.lag: TorqueDelay | None = None
         self._motion: RecordedMotion | None = None

@@ -225,6 +225,11 @@ TEXTS: Mapping[str, Text] = {
         "These causes explain the efforts about as well as the declarations do: {causes} (in this order, of the joints {joints}), with the"
         " probabilities {probabilities:.2g}. They would hardly change the result: the torques that they predict differ by less than the residual.",
     ),
+    "factor-absorbed": Text(
+        "Common factor",
+        "All torques are {factor:.2g} times those of the URDF's masses. Masses that are wrong by such a factor are usual, so that a wrong unit or gain is unlikely, but the"
+        " motion cannot exclude it: all estimated masses would be wrong by this factor. A known load (--loaded) shows it.",
+    ),
     "one-of": Text(
         "One of several faults",
         "One of these faults is present, but the data do not show which: {causes}. In the same order, they concern {joints} and have the probabilities {probabilities:.2g}."

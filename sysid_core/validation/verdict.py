@@ -19,17 +19,14 @@ from sysid_core.estimation.arm import (
 )
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel
-from sysid_core.robot.loops import DrivenRobot
 from sysid_core.validation.prediction import Prediction
 
 WARN_SHARE = 0.1  # of the efforts' variance, below the fit's cut-off, all joints together
-_NEAR = 0.5  # [rad]: from its home, where the weight that a description states is felt
-_POSTURES = 16  # of these, drawn at random with a fixed seed
 _MEASURABLE = 0.02  # less is no evidence against a model
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
 UNSEEN = "held-out recordings"
-DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in those that were
+DISAGREEMENT = 1.0 / FAIL_SHARE  # variance of the residual in unseen runs over that in fitted ones
 
 
 def judge_estimate(estimate: Estimate) -> Verdict:
@@ -70,7 +67,7 @@ def judge_identification(
     fitted = judge_predictions(training, "the fitted recordings")
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
     verdict += _judge_followers(identification)
-    verdict += _judge_efforts(identification, training)
+    verdict += _judge_efforts(identification, training, examination)
     # Friction holds a joint at rest with any torque: what it is says nothing about the model.
     moved = {
         name for name, yes in zip(examination.joint_names, examination.used, strict=True) if yes
@@ -103,7 +100,7 @@ def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
 
 
 def _judge_efforts(
-    identification: Identification, predictions: Sequence[Prediction]
+    identification: Identification, predictions: Sequence[Prediction], examination: Examination
 ) -> tuple[Reason, ...]:
     """Comparison of the measured torques with the effort limits of the robot description.
 
@@ -124,7 +121,7 @@ def _judge_efforts(
     beyond = np.flatnonzero(peak > limits)
     if not beyond.size:
         return ()
-    meant = bool((_most_weight(model) <= limits).all())
+    meant = bool((_most_weight(model, examination) <= limits).all())
     fails = (size[beyond] > limits[beyond]) & meant
     reasons = []
     for say, joints in ((Reason.failure, beyond[fails]), (Reason.warning, beyond[~fails])):
@@ -135,17 +132,13 @@ def _judge_efforts(
     return tuple(reasons)
 
 
-def _most_weight(model: RobotModel) -> NDArray[np.float64]:
-    """Largest gravity torques of the robot as described, over some postures around its home
+def _most_weight(model: RobotModel, examination: Examination) -> NDArray[np.float64]:
+    """Largest gravity torques of the robot as described, over the recorded postures and its home
     posture, shape (n,).
-
-    For a closed chain, only the home posture is used, because the loops are known to close there.
     """
-    if isinstance(model, DrivenRobot):
-        q = model.home[None]
-    else:
-        near = np.random.default_rng(0).uniform(-_NEAR, _NEAR, (_POSTURES, model.nv))
-        q = model.configuration(np.clip(model.home + near, *model.position_limits))
+    q = model.home[None]
+    if examination.samples is not None:
+        q = np.concatenate([q, examination.samples.q])
     rest = np.zeros((len(q), model.nv))
     return np.asarray(np.abs(model.inverse_dynamics(q, rest, rest)).max(axis=0))
 
