@@ -117,7 +117,7 @@ class _Equations:
 
 
 def _fits(
-    eq: _Equations, described: int, labels: Array, precisions: Array
+    eq: _Equations, described: int, labels: Array
 ) -> list[tuple[float, Array, Array, Array, Array, Array, Array]]:
     """Fit the equations with each precision of the description; return for each the logarithm of
     the evidence, z with its standard deviations and prior weights, (p,) each, the unexplained share
@@ -126,17 +126,16 @@ def _fits(
 
     Args:
         eq: Equations.
-        described: Number of columns that belong to the description.
+        described: Number of columns of the description, whose precision is learned; 0: none.
         labels: Number of the link, spring or drive to which each column belongs, whose variance is
             learned, shape (p,); -1: none.
-        precisions: Factors of the inverse variance of the description.
     """
     fits: list[tuple[float, Array, Array, Array, Array, Array, Array]] = []
     alike = labels == np.arange(labels.max() + 1)[:, None]
     share, z, known = np.full(len(eq.counts), 0.1), np.zeros(len(labels)), np.zeros(len(alike))
     worse, speak = np.ones(len(alike)), eq.weigh > 0.0
     flat = eq.products.reshape(len(eq.products), -1)
-    for precision in precisions:
+    for precision in _PRECISIONS if described else _PRECISIONS[:1]:
         usual = np.where(np.arange(len(labels)) < described, precision, 1.0)
         most = np.where(np.any(alike[:, :described], axis=1), max(_WORST * precision, 1.0), _WORST)
         rounds = _ROUNDS // 2 if fits else _ROUNDS
@@ -225,9 +224,8 @@ def evidence(
     cross, inner = motion.sums(columns, extra), motion.sums(extra, extra)
     products = motion.all_products if thorough else motion.products
     if more:
-        border = cross[:, :, :-1]
-        corner = [border.transpose(0, 2, 1), inner[:, :-1, :-1]]
-        products = np.block([[products, border], corner])
+        border, corner = cross[:, :, :-1], inner[:, :-1, :-1]
+        products = np.block([[products, border], [border.transpose(0, 2, 1), corner]])
     unit = np.append(unit, np.ones(extra.shape[1] - 1))
     of_group, speak = size[motion.joint] ** 2, ~silent[motion.joint]
     eq = _Equations(
@@ -246,9 +244,7 @@ def evidence(
         parts = np.append(np.arange(n), n + np.arange(2 * n - 2).repeat(3))  # springs, drives
         first = len(own) + 4 * n + 4
         labels[first : first + len(parts)] = model.n_bodies - 1 + parts
-    fits = _fits(
-        eq, n_inertial if thorough else 0, labels, _PRECISIONS if thorough else _PRECISIONS[:1]
-    )
+    fits = _fits(eq, n_inertial if thorough else 0, labels)
     _, z, sd, weights, left, share, inverse = max(fits, key=lambda fit: fit[0])
     worth = float(np.logaddexp.reduce([fit[0] for fit in fits])) - np.log(len(fits))
     # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
@@ -274,22 +270,14 @@ def evidence(
     by_block, out = np.zeros(int(samples.block.max()) + 1), np.full(n, np.nan)
     if thorough:
         off = OFF * z[len(own) : factor] + DENSITY * u[factor]
-        e = y - ~silent[joint] * (
-            columns @ u[: columns.shape[1]] + extra[:, :-1] @ u[columns.shape[1] :]
-        )
-        variance = np.ones(len(told))
+        explained = columns @ u[: columns.shape[1]] + extra[:, :-1] @ u[columns.shape[1] :]
+        variance, e = np.ones(len(told)), (y - ~silent[joint] * explained) / size[joint]
         variance[told] = share
         variance = variance.repeat([rows.stop - rows.start for rows in motion.groups])
-        part = np.log(variance) + e**2 / (variance * size[joint] ** 2)
-        by_block -= (
-            0.5
-            * COUNT
-            / len(samples)
-            * np.bincount(samples.block[motion.order // n], samples.used[joint] * part)
-        )
-        out[samples.used] = (
-            np.bincount(motion.joint[told], motion.counts[told] * left, n)[samples.used] / COUNT
-        )
+        part = samples.used[joint] * (np.log(variance) + e**2 / variance)
+        by_block -= np.bincount(samples.block[motion.order // n], part) * COUNT / (2 * len(samples))
+        shares = np.bincount(motion.joint[told], motion.counts[told] * left, n) / COUNT
+        out[samples.used] = shares[samples.used]
     return Evidence(worth, pi, pi_sd, out, by_block, rubbed, off)
 
 

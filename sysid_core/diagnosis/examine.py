@@ -25,7 +25,7 @@ from sysid_core.diagnosis.explain import (
     probability,
 )
 from sysid_core.diagnosis.hypotheses import Fault
-from sysid_core.diagnosis.next_motion import NextMotion, disagreement, next_motion
+from sysid_core.diagnosis.next_motion import NextMotion, disagreements, next_motion
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
 from sysid_core.reasons import Reason, Severity, Verdict
@@ -144,10 +144,11 @@ class Examination:
         """
         here = [e for e in self.ranked if e.hypothesis.kind is Fault.NONE]
         unit = any(e.hypothesis.kind is Fault.EFFORT_UNIT for e in beside)
-        if unit or self.samples is None or not here or probability(self.ranked, *_WARNINGS) > 0.5:
+        likely = probability(self.ranked, *_WARNINGS) > 0.5
+        if not beside or unit or likely or self.samples is None or not here:
             return bool(beside)
-        more = (e.probability * disagreement(self.samples, here[0], e) for e in beside)
-        return sum(more) > float(np.nanmean(here[0].evidence.left))
+        more = disagreements(self.samples, here[0], beside) @ [e.probability for e in beside]
+        return bool(more > np.nanmean(here[0].evidence.left))
 
     @cached_property
     def verdict(self) -> Verdict:

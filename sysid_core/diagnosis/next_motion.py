@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,20 +64,20 @@ def next_motion(samples: Samples, first: Explanation, second: Explanation) -> Ne
     return best
 
 
-def disagreement(samples: Samples, declared: Explanation, other: Explanation) -> float:
-    """Return by how much of their variance the torques that two explanations predict differ, on
-    average over the joints, in the recorded or a simple other motion, whichever shows the most.
+def disagreements(samples: Samples, declared: Explanation, others: Sequence[Explanation]) -> Array:
+    """Return by how much of their variance the torques that other explanations predict differ from
+    those of the declared one, on average over the joints, in the recorded or a simple other motion,
+    whichever shows the most; shape (len(others),).
     """
-    worst, used = 0.0, samples.used
+    worst, used = np.zeros(len(others)), samples.used
     for there in (samples, *(there for _, _, there in _motions(samples))):
-        try:
-            first, second = (predicted(there, e)[:, used] for e in (declared, other))
-        except ModelError:
-            continue
-        share = np.mean((second - first) ** 2, axis=0) / np.maximum(
-            first.var(axis=0), samples.size[used] ** 2
-        )
-        worst = max(worst, float(np.mean(share)))
+        with suppress(ModelError):
+            first = predicted(there, declared)[:, used]
+            variance = np.maximum(first.var(axis=0), samples.size[used] ** 2)
+            for k, other in enumerate(others):
+                with suppress(ModelError):
+                    gap = predicted(there, other)[:, used] - first
+                    worst[k] = max(worst[k], np.mean(np.mean(gap**2, axis=0) / variance))
     return worst
 
 
