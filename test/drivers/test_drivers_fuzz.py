@@ -21,13 +21,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 from cosimulation import Log, World, run
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from test_drivers_stops import LIMITS, MODEL, earlier, nan, on_time, spike, world
+from test_drivers_stops import LIMITS, MIDDLE, MODEL, earlier, nan, on_time, spike, world
 
 from sysid_core.execution import Measured
 
@@ -256,6 +257,39 @@ def search(examples: int) -> None:
 @pytest.mark.timeout(max(1200, 10 * EXAMPLES))
 def test_no_sequence_of_faults_delays_and_kills_makes_a_command_pass_the_limits():
     search(EXAMPLES)
+
+
+NUMBERS = st.one_of(st.floats(), st.floats(-4.0, 4.0))
+ROWS = st.one_of(  # None: as measured
+    st.none(),
+    st.lists(NUMBERS, min_size=MODEL.nv, max_size=MODEL.nv),
+    st.lists(NUMBERS, max_size=8),
+)
+NAMES = st.one_of(
+    st.none(),
+    st.permutations(MODEL.joint_names),
+    st.lists(st.sampled_from([*MODEL.joint_names, "finger"]), max_size=8),
+)
+
+
+@settings(max_examples=max(EXAMPLES // 6, 1), deadline=None, derandomize=EXAMPLES < 100)
+@given(joint_names=NAMES, q=ROWS, v=ROWS, effort=ROWS, wrench=ROWS, states=st.integers(1, 100))
+def test_no_measured_state_makes_a_command_pass_the_limits(states: int, **rows: Any):
+    """Some stops began at a false state, and some states raised an error, so that nothing stopped."""
+    w, left = world(), [states]
+    names = rows.pop("joint_names")
+    false = {key: np.array(row, dtype=float) for key, row in rows.items() if row is not None}
+    false |= {} if names is None else {"joint_names": tuple(names)}
+
+    def falsify(m: Measured, now: float) -> Measured:
+        left[0] -= 1
+        return dataclasses.replace(m, **false, wrench_stamp=m.stamp) if left[0] >= 0 else m
+
+    def begin(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE:
+            w.falsify = falsify
+
+    commands_keep_the_limits(w, run(MODEL, w, begin, longest=8.0, rest_after=0.1))
 
 
 @pytest.mark.parametrize("late", [0.45])
