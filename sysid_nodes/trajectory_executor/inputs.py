@@ -76,8 +76,7 @@ class RobotState:
 
     def __init__(self, now: Callable[[], float], has_torques: bool) -> None:
         self._now, self._has_torques = now, has_torques
-        self._robot: frozenset[str] = frozenset()
-        self._order: tuple[str, ...] = ()
+        self._robot: tuple[str, ...] = ()
         self._continuity, self._broken_at = Continuity(np.zeros(0)), -math.inf
         self._rates = PositionRates()
         self._wrench: tuple[float, np.ndarray] | None = None
@@ -88,8 +87,8 @@ class RobotState:
 
     def of(self, model: RobotModel) -> None:
         """Use only the joints of this robot from now on, and ignore other joints in the messages."""
-        self._robot, self.measured = frozenset(model.joint_names), None
-        self._order, self._broken_at = tuple(model.joint_names), -math.inf
+        self._robot, self.measured = tuple(model.joint_names), None
+        self._broken_at = -math.inf
         speed = np.where(model.velocity_limits > 0.0, model.velocity_limits, math.inf)
         self._continuity = Continuity(speed, ExecutorSettings.start_tolerance)
         self.others.clear()
@@ -97,13 +96,13 @@ class RobotState:
     def on_joints(self, message: JointState) -> None:
         """Store a received joint state."""
         names = tuple(message.name)
-        if self._robot.isdisjoint(names):
+        if set(names).isdisjoint(self._robot):
             self.others[names] = True
             return
         stamp = self._stamp("joint_states", message, names[0])
         q, v = np.array(message.position), np.array(message.velocity)
-        if self._robot.issubset(names) and len(q) == len(names):
-            now, columns = self._now(), [names.index(name) for name in self._order]
+        if set(names).issuperset(self._robot) and len(q) == len(names):
+            now, columns = self._now(), [names.index(name) for name in self._robot]
             if self._continuity.breaks(now, stamp, q[columns]):
                 self._broken_at = now
         if np.isnan(v).all():  # also where there are none
