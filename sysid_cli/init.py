@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 
 from sysid_cli.base import app, console, remark, require_folder, write_new
 from sysid_cli.settings import command
@@ -172,6 +171,8 @@ def _unfit(text: str, model: RobotModel) -> list[str]:
 
     marked = re.findall(r"(?m)^ +(\w+): (.*?) +# ((?:set|replace) it.*)$", text)
     missing = [f"{key} ({value}): {what}." for key, value, what in marked]
+    import yaml
+
     for name, section in yaml.safe_load(text).items():
         for key, value in (section or {}).items():
             try:

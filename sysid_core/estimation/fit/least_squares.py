@@ -161,7 +161,6 @@ class ConsistentLeastSquares:
         prior_weight: Weight rho of the prior. With 1, the natural scales of `Regression.prior_sd`
             are the standard deviations of the prior, which is a weak prior compared with thousands
             of samples. The reported standard deviations do not depend on rho.
-        prior_weights: Individual weights rho, by link, joint or symbol.
         prior_sd: Declared standard deviation of the URDF's inertial parameters relative to their
             natural scale (such as a CAD tolerance of 0.05), or a mapping by link, joint or symbol;
             rho becomes `1 / prior_sd^2`.
@@ -174,14 +173,13 @@ class ConsistentLeastSquares:
         prior: Prior | str = Prior.QUADRATIC,
         *,
         prior_weight: float = 1.0,
-        prior_weights: Mapping[str, float] | None = None,
         prior_sd: float | Mapping[str, float] | None = None,
         weighting: Weighting | str = Weighting.JOINT,
         fixed: Sequence[str] = (),
     ) -> None:
         self.prior = Prior(prior)
         self.prior_weight = float(prior_weight)
-        self.prior_weights = dict(prior_weights or {})
+        self.prior_weights: Mapping[str, float] = {}  # of links, joints or symbols
         given = {} if prior_sd is None else prior_sd
         self.prior_sd = dict(given) if isinstance(given, Mapping) else {"inertials": float(given)}
         self.weighting = Weighting(weighting)

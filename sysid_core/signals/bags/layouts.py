@@ -23,7 +23,7 @@ from rosbags.typesys.store import Typestore
 from sysid_core.errors import SignalError
 from sysid_core.signals.recording import Array
 
-DEFAULT_DISTRO = "kilted"
+DISTRO = "kilted"  # whose message types are used
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
 _LITTLE_ENDIAN = b"\x00\x01"
@@ -31,25 +31,22 @@ _STAMP_AT, _HEAD_AT = 4, 12  # behind the encapsulation; what follows the stamp
 _MOST = 10_000  # names or characters; more are damaged bytes
 
 
-def build_typestore(
-    definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
-) -> Typestore:
-    """Return the message types of a ROS distribution (by default the latest), with additional
-    types; cached, so that the same arguments give the same object.
+def build_typestore(definitions: Mapping[str, str] | None = None) -> Typestore:
+    """Return the message types of ROS, with additional types; cached, so that the same arguments
+    give the same object.
 
     Args:
         definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
-        distro: Name of the ROS distribution, such as `jazzy`.
 
     Raises:
         SignalError: A definition is invalid.
     """
-    return _build_typestore(tuple((definitions or {}).items()), distro)
+    return _build_typestore(tuple((definitions or {}).items()))
 
 
 @functools.cache  # hundreds of classes are made
-def _build_typestore(definitions: tuple[tuple[str, str], ...], distro: str) -> Typestore:
-    standard = get_typestore(getattr(Stores, f"ROS2_{distro.upper()}", Stores.LATEST))
+def _build_typestore(definitions: tuple[tuple[str, str], ...]) -> Typestore:
+    standard = get_typestore(getattr(Stores, f"ROS2_{DISTRO.upper()}", Stores.LATEST))
     types: dict[str, Any] = {}
     for name, text in definitions:
         try:

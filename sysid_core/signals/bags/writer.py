@@ -14,7 +14,7 @@ from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, write_yaml, yaml_text
-from sysid_core.signals.bags.layouts import DEFAULT_DISTRO, build_typestore
+from sysid_core.signals.bags.layouts import DISTRO, build_typestore
 from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
 from sysid_core.signals.bags.records import StoredTopic
 from sysid_core.signals.bags.storage import StoredBag
@@ -93,7 +93,6 @@ class BagWriter:
             for truncated bags. `read_bag` uses `effort_kind`, `joint_topic` and `wrench_topic`.
         definitions: Texts of `.msg` files of non-standard types, by type name.
         chunk_bytes: Size of a chunk [bytes].
-        distro: ROS distribution of the messages.
 
     Raises:
         SignalError: The folder exists or cannot be created.
@@ -106,13 +105,11 @@ class BagWriter:
         custom_data: Mapping[str, str] | None = None,
         definitions: Mapping[str, str] | None = None,
         chunk_bytes: int = 4096,
-        distro: str = DEFAULT_DISTRO,
     ) -> None:
         self.path = Path(path)
         self.file = self.path / f"{self.path.name}_0.mcap"
         self._custom_data = {str(key): str(value) for key, value in (custom_data or {}).items()}
-        self._types = build_typestore(definitions, distro=distro)
-        self._distro = distro
+        self._types = build_typestore(definitions)
         self._topics: dict[str, _Topic] = {}
         self._schemas: dict[str, int] = {}
         self._first_ns: int | None = None
@@ -276,7 +273,7 @@ class BagWriter:
             "relative_file_paths": [self.file.name],
             "files": [{"path": self.file.name, **span}],
             "custom_data": self._custom_data or None,
-            "ros_distro": self._distro,
+            "ros_distro": DISTRO,
         }
 
     @staticmethod

@@ -69,18 +69,11 @@ class WrenchFilter:
     unchanged.
 
     Args:
-        noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
         max_gap_s: Longest gap after which the filter continues [s]; longer ones restart it with the
             same bias. After a gap or a step back of more than 1 s, noise is estimated anew.
     """
 
-    def __init__(
-        self,
-        *,
-        noise: NoiseLevels | None = None,
-        max_gap_s: float = 0.1,
-    ) -> None:
-        self._given = noise
+    def __init__(self, *, max_gap_s: float = 0.1) -> None:
         self._filters = self._build()
         self._clock = StreamClock(max_gap_s)
         self._bias = np.zeros(6)
@@ -98,8 +91,7 @@ class WrenchFilter:
         return self._filters.noise
 
     def _build(self) -> TunedBank:
-        levels = _INITIAL_NOISE if self._given is None else self._given.for_signals(6)
-        return TunedBank(levels, np.full(6, self._given is None), order=1)
+        return TunedBank(_INITIAL_NOISE, np.full(6, True), order=1)
 
     def forget_bias(self) -> None:
         """Return to the state before a tare."""
