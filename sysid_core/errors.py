@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from typing_extensions import Self
@@ -95,3 +96,12 @@ class BatchError(SysIdError):
     """Error in the processing of many recordings: it cannot start, or its results cannot be
     written.
     """
+
+
+def listed(items: Iterable[object], most: int, separator: str = ", ") -> str:
+    """Return the first items of a list as text, and the number of the remaining ones."""
+    texts = [str(item) for item in items]
+    more = (
+        f"{separator.replace(', ', ' ')}and {len(texts) - most} more" if len(texts) > most else ""
+    )
+    return separator.join(texts[:most]) + more

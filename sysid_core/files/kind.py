@@ -23,7 +23,7 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from sysid_core.errors import SysIdError
+from sysid_core.errors import SysIdError, listed
 from sysid_core.files.schema import MOST_FINDINGS, FileSchema, findings_of, open_entries
 
 MOST_BYTES = 64 << 20  # of a text file: an estimate of 500 parameters with its covariance has 6 MB
@@ -241,10 +241,7 @@ class FileKind:
             findings = findings_of(err.errors(include_url=False), raw)
         except SysIdError as err:  # a check of the core's own
             raise self.refusal(path, err.message, err.remedy) from err
-        more = (
-            f" (and {len(findings) - MOST_FINDINGS} more)" if len(findings) > MOST_FINDINGS else ""
-        )
-        raise self.refusal(path, "; ".join(findings[:MOST_FINDINGS]) + more, remedy)
+        raise self.refusal(path, listed(findings, MOST_FINDINGS, "; "), remedy)
 
 
 def _array(content: bytes) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, listed
 from sysid_core.robot import Array
 from sysid_core.settings import Kind
 
@@ -129,10 +129,8 @@ class MotionCheck:
             ExcitationError: A limit is violated; `data["violations"]` lists all violations.
         """
         if self.violations:
-            shown = "; ".join(str(v) for v in self.violations[:5])
-            more = f"; and {len(self.violations) - 5} more" if len(self.violations) > 5 else ""
             raise ExcitationError(
-                f"The motion is not safe: {shown}{more}.",
+                f"The motion is not safe: {listed(self.violations, 5, '; ')}.",
                 remedy="Plan a slower or smaller motion, or one about another posture, or correct the limits.",
                 violations=self.violations,
             )

@@ -18,7 +18,7 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, listed
 from sysid_core.files import FileKind, FileSchema
 
 _FOLDER = Path(__file__).parent / "reference_robots"
@@ -397,8 +397,7 @@ def doubtful_units(text: str) -> tuple[str, ...]:
                 joints.append(str(owner.get("name")))
     for key, joints in unlimited.items():
         if joints:
-            more = f" and {len(joints) - 5} more" if len(joints) > 5 else ""
-            doubts.append(f"No {key} limit for joints {', '.join(joints[:5])}{more}.")
+            doubts.append(f"No {key} limit for joints {listed(joints, 5)}.")
     return tuple(doubts)
 
 

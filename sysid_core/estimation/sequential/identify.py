@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, listed
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.fit.least_squares import combinations_of
@@ -402,7 +402,7 @@ class SequentialLeastSquares:
         remedy += ", move two joints together" if hidden else ""
         return EstimationError(
             f"The motion doesn't excite {len(open_names)} direction(s) of the constants:"
-            f" {_listed(open_names)}.{why}",
+            f" {listed(open_names, 8, '; ')}.{why}",
             remedy=f"{remedy}, or keep the URDF's values for them (--unexcited prior).",
             open=open_names,
             n_rows=n_rows,
@@ -417,7 +417,7 @@ class SequentialLeastSquares:
         if open_names:
             notes.append(
                 f"{len(open_names)} direction(s) are not excited, and the URDF's value is kept:"
-                f" {_listed(open_names)}."
+                f" {listed(open_names, 8, '; ')}."
             )
         return tuple(notes)
 
@@ -431,11 +431,6 @@ def _open_constants(solution: BackwardSolution, system: SolvableEquations) -> tu
         top = np.argsort(u)[::-1][:4]
         out.append(" with ".join(system.names[k] for k in top if u[k] > 0.3 * u[top[0]]))
     return tuple(out)
-
-
-def _listed(names: tuple[str, ...], limit: int = 8) -> str:
-    more = f"; and {len(names) - limit} more" if len(names) > limit else ""
-    return "; ".join(names[:limit]) + more
 
 
 def _verdicts(base: BaseParameters, weak: NDArray[np.bool_]) -> tuple[ParameterVerdict, ...]:

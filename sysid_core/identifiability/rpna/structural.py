@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sysid_core.errors import IdentifiabilityError
+from sysid_core.errors import IdentifiabilityError, listed
 from sysid_core.identifiability.rpna.algorithm import (
     TOLERANCE,
     Decision,
@@ -44,7 +44,7 @@ def doubts_in_words(
                 weak.append(name)
     if weak:
         near.append(
-            f"Part of the result for {listed(weak)} depends on offsets or angles of less than"
+            f"Part of the result for {listed(weak, 6)} depends on offsets or angles of less than"
             f" {_ROUNDING:g} of the robot's size, which real data will hardly excite."
         )
     return near
@@ -71,19 +71,13 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
     followers = model.mimic_joints
     if not followers:
         return []
-    what = listed([f"{f.joint} (follows {f.leader})" for f in followers])
+    what = listed((f"{f.joint} (follows {f.leader})" for f in followers), 6)
     if mimic is Mimic.COUPLED:
         return [f"Mimic joints move with their leaders, without separate torques: {what}."]
     return [
         "Mimic joints count as independent joints with measured torques, which gives an upper"
         f" bound: {what}. Choose mimic='coupled' for the parameters identifiable from one drive."
     ]
-
-
-def listed(names: Sequence[str], at_most: int = 6) -> str:
-    """Return the first names of a list as text, and the number of the remaining ones."""
-    shown = ", ".join(names[:at_most])
-    return shown if len(names) <= at_most else f"{shown} and {len(names) - at_most} more"
 
 
 def structural_identifiability(
@@ -167,7 +161,7 @@ def _rounding_warning(
     raw, snapped = (sum(len(r.visible) - len(r.dependent) for r in one) for one in (results, exact))
     counted = " (rotors included)" if layout.rotors else ""
     return (
-        f"The URDF gives angles of {listed(changed)} with few digits (such as 3.1416 for"
+        f"The URDF gives angles of {listed(changed, 6)} with few digits (such as 3.1416 for"
         f" pi). As written there are {raw} base parameters{counted}, with the exact"
         f" angles {snapped}: the difference exists only through the rounding."
     )

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, listed
 from sysid_core.identifiability import BaseParameters
 from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
 from sysid_core.robot import (
@@ -302,8 +302,7 @@ class Expectation:
         unknown = [n for n, x in zip(self.names, r, strict=True) if x > ROUGH]
         text = f"{good} of {len(r)} base parameters will be known better than 10 %, {rough} roughly"
         if unknown:
-            more = f" and {len(unknown) - 6} more" if len(unknown) > 6 else ""
-            text += f"; not: {', '.join(unknown[:6])}{more}"
+            text += f"; not: {listed(unknown, 6)}"
         return text
 
     def rows(self) -> list[tuple[str, float, float, str]]:
