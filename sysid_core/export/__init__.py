@@ -10,7 +10,7 @@ from sysid_core.export.arm import (
     Proof,
 )
 from sysid_core.export.c_code import write_c
-from sysid_core.export.files import LossCode, largest_differences, reader_of
+from sysid_core.export.files import largest_differences, reader_of
 from sysid_core.export.joint_fields import JointFields, PositionServo
 from sysid_core.export.judged import Description, ExportedError
 from sysid_core.export.mjcf import TIMESTEP, mjcf_of, write_mjcf
@@ -25,7 +25,6 @@ __all__ = [
     "ExportedError",
     "ExportedTarget",
     "JointFields",
-    "LossCode",
     "PositionServo",
     "Projection",
     "Proof",
