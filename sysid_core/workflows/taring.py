@@ -124,7 +124,7 @@ def require_sound_wrench(
     force_range: float | None = None,
     torque_range: float | None = None,
 ) -> None:
-    """Raise an error if a wrench stream has faults; arguments as in `wrench_faults`.
+    """Raise an error if a wrench stream has faults; arguments as in `WrenchCheck.faults`.
 
     Raises:
         SignalError: The stream has faults; the message lists them, and `data["faults"]` contains

@@ -120,7 +120,6 @@ class WrenchCheck:
         is reported if its power exceeds the value that noise reaches in any bin with a probability of
         `_CHANCE`. A Blackman window prevents leakage of the motion to other frequencies (Harris 1978,
         On the use of windows for harmonic analysis, table 1).
-
         """
         wrench, time = self.stream.wrench[-_MOST:], self.stream.time[-_MOST:]
         if len(time) < 2 or time[-1] - time[0] < _LEAST_S or not np.all(np.isfinite(wrench)):
