@@ -164,9 +164,6 @@ class TorqueWeighingSettings:
         friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
         shape: Shape of the payload in the frame given by --frame, as in `sysid payload`: a prior
             for the inertia.
-        reach: Prior standard deviation of each coordinate of the centre of mass, about the origin
-            of the frame [m].
-        size: Radius of a ball that is about as large as the payload [m].
         rate_hz: Sampling rate for the fit [Hz].
         motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].
         effort_kind: Kind of the efforts, if the bag does not declare it.
@@ -188,8 +185,6 @@ class TorqueWeighingSettings:
     target_torque: str = ""
     friction: str = "geared"
     shape: str = ""
-    reach: float = bounded(0.3, 1e-3)
-    size: float = bounded(0.15, 1e-3)
     rate_hz: float = bounded(50.0, 1.0)
     motion_cutoff_hz: float = bounded(8.0, 0.1)
     effort_kind: str = ""

@@ -164,8 +164,6 @@ def weigh_by_torques(
         settings.frame,
         friction=friction,
         gain_sd=gain_sd,
-        reach=settings.reach,
-        size=settings.size,
         density=DensityPrior(load_shape(settings.shape)) if settings.shape else None,
     ).compare(
         [s for s, _ in carrying],

@@ -305,13 +305,9 @@ def _prior_weight(
     estimator: Callable[[float | None], Estimator],
     progress: Progress,
 ) -> float | None:
-    """Weight of the prior: the given value, or, for 0, the one with the smallest held-out error;
-    None if the method has no prior.
-    """
+    """Weight of the prior with the smallest held-out error; None if the method has no prior."""
     if not settings.has_prior:
         return None
-    if settings.prior_weight > 0.0:
-        return settings.prior_weight
     if loaded:
         return 1.0  # the load's mass is to scale the torques, not the URDF's masses
     progress(Step.PRIOR)

@@ -24,8 +24,6 @@ class FitSettings:
             play (presliding friction), load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
         fix: Parameters that keep their URDF values: 'inertials', 'friction', or the name of a link,
             joint or parameter.
-        prior_weight: Weight of the URDF as a prior, for lmi and entropic [-]; 0: selected by
-            cross-validation.
         prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05. With
             this prior, lmi and entropic also compute standard deviations of parameters that are
             identifiable only in combination with others.
@@ -44,7 +42,6 @@ class FitSettings:
     method: str = "auto"
     friction: str = "auto"
     fix: tuple[str, ...] = ()
-    prior_weight: float = bounded(0.0, 0.0)
     prior_sd: float | None = bounded(None, 1e-6)
     rate_hz: float = bounded(100.0, 1.0)
     motion_cutoff_hz: float = bounded(0.0, 0.0)
