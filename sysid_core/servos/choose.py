@@ -34,12 +34,12 @@ from sysid_core.servos.recording import GRAVITY, ROUNDING, ServoRecording
 # were not fitted suffer (two minutes of an SO-101's work: median 6.8 to 5.6 mrad).
 BASE = (
     Term.TIME_CONSTANT, Term.FRICTION, Term.BREAKAWAY, Term.BREAKAWAY_SPEED, Term.ZERO, Term.DELAY,
-    Term.COMPLIANCE,
+    Term.COMPLIANCE, Term.INERTIA,
 )  # fmt: skip
 # What held-out blocks may add. Limits come last: nearly all motions have a largest speed and error, which
 # other terms explain better.
 CHOICES = (
-    Term.INVERSE_ACCELERATION, Term.INTEGRAL, Term.INERTIA, Term.BACKLASH, Term.INVERSE_SPEED, Term.INVERSE_LIMIT,
+    Term.INVERSE_ACCELERATION, Term.INTEGRAL, Term.BACKLASH, Term.INVERSE_SPEED, Term.INVERSE_LIMIT,
 )  # fmt: skip
 # [s] Four time constants of a hobby servo, after which 98 % of its answer to a step are over.
 SELDOM = 0.2
@@ -119,12 +119,13 @@ class JointData:
         weights: Array | None = None,
         *,
         trial: bool = False,
+        fine: bool = False,
         priors: Mapping[Term, Prior] = MappingProxyType({}),
     ) -> JointFit:
         """Terms from all motions."""
         return solve_joint(
             self.motions, start, weights,
-            trial=trial, priors={**self.priors, **priors}, data=self.data,
+            trial=trial, fine=fine, priors={**self.priors, **priors}, data=self.data,
         )  # fmt: skip
 
     @cached_property

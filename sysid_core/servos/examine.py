@@ -231,5 +231,7 @@ def find_stops(motions: Sequence[JointMotion], p: Array, limits: Stops) -> Stops
         near = np.abs(tried - limit) < HALF_TOOTH
         density = 0.5 / _ANYWHERE + 0.25 / HALF_TOOTH * near
         evidence = float((np.exp(np.minimum(likelier, _SURE)) * density).sum() * _STEP)
-        found.append(float(tried[np.argmax(likelier)]) if evidence > _ODDS else side * np.inf)
+        # A stop within the measured positions follows them: the farthest that is not clearly less likely.
+        nearly = likelier > likelier.max() - np.log(_ODDS)
+        found.append(float(tried[np.argmax(nearly)]) if evidence > _ODDS else side * np.inf)
     return found[0], found[1]

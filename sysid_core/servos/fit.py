@@ -32,9 +32,9 @@ FEWEST_BLOCKS = 20  # of shorter recordings: each says something of the scatter 
 _ITERATIONS, _TRIAL_ITERATIONS = 25, 10
 # Relative gain of the sum of squares at which a search ends.
 _SETTLED, _TRIAL_SETTLED = 3e-5, 1e-3
-# [s] Of a rollout whose fit is only compared with others of the same step: twice that of the last fit.
-TRIAL_STEP = 2 * STEP
-_FINER = STEP / 4  # [s]: what is left of a second-order method's error is a sixteenth
+# [s] Of rollouts that only show slopes, a tenth of a hobby servo's time constant, and of rollouts that are
+# only compared with others of the same step.
+_COARSE, TRIAL_STEP = 0.005, 0.01
 # [rad²] Of a 12-bit encoder's rounding, (2π/4096)²/12: no replay is better.
 _TINY = 2e-7
 _PROBED = 3  # times that a deviation is found with secants over the last
@@ -132,6 +132,7 @@ def solve_joint(
     weights: Array | None = None,
     *,
     trial: bool = False,
+    fine: bool = False,
     priors: Mapping[Term, Prior] = COMMON,
     data: float | None = None,
     fitted: Collection[Term] = tuple(TERMS),
@@ -144,6 +145,7 @@ def solve_joint(
         weights: Weight of each sample, at most 1, shape (K,); None: all have weight 1.
         trial: True for a fit that is only compared with others, and ends earlier, with a coarser
             tolerance.
+        fine: True for the last fit, whose residuals are those of fine time steps.
         priors: Prior distributions of the terms.
         data: Effective number of independent data in all samples; None: the number of samples.
         fitted: Terms that are fitted; the others keep their initial values.
@@ -160,7 +162,8 @@ def solve_joint(
     if max(m.weight for m in motions) <= GRAVITY and Term.COMPLIANCE in terms:
         least[terms.index(Term.COMPLIANCE)] = 0.0  # inertia doesn't show its sign
     most = np.array([TERMS[term].most for term in terms])
-    step = TRIAL_STEP if trial else STEP
+    coarse = TRIAL_STEP if trial else _COARSE
+    step = STEP if fine else coarse
 
     def cost_of(r: Array, p: Array) -> tuple[float, float]:
         # Not by BLAS, whose threads cost more than they bring for each of thousands of short sums.
@@ -171,7 +174,8 @@ def solve_joint(
     squares, cost = cost_of(r, p)
     damping, probe = 1e-2, _WIDE
     for _ in range(_TRIAL_ITERATIONS if trial else _ITERATIONS):
-        J = jacobian(motions, p, r, terms, step, probe)
+        # The slopes of coarser steps serve as well, at a quarter of the time.
+        J = _jacobian(motions, p, terms, coarse, probe)
         H = J.T @ (w[:, None] * J) * (count / squares) + np.diag((scale / spread) ** 2)
         g = J.T @ (w * r) * (count / squares) + scale * (p[at] - middle) / spread**2
         better = False
@@ -201,18 +205,13 @@ def solve_joint(
     return JointFit(values, squares, count, priors, cost)
 
 
-def jacobian(
-    motions: Sequence[JointMotion],
-    p: Array,
-    r: Array,
-    terms: Sequence[Term],
-    step: float = STEP,
-    probe: float = _PROBE,
+def _jacobian(
+    motions: Sequence[JointMotion], p: Array, terms: Sequence[Term], step: float, probe: float
 ) -> Array:
     """Return the derivatives of the errors with respect to the terms, each in units of its scale,
     by finite differences of `probe` such units, shape (K, len(terms)).
     """
-    columns = []
+    r, columns = errors(motions, p, step), []
     for term in terms:
         moved = p.copy()
         moved[_INDEX[term]] += probe * TERMS[term].scale
@@ -220,25 +219,26 @@ def jacobian(
     return np.stack(columns, axis=1)
 
 
-def _secants(
-    motions: Sequence[JointMotion], p: Array, terms: Sequence[Term], probes: Array
-) -> Array:
-    """Mean change of the errors if a term is changed by its probe step to both sides, in units of
-    the term's scale.
+def _secants(motions: Sequence[JointMotion], p: Array, terms: Sequence[Term], axes: Array) -> Array:
+    """Mean change of the errors per change of the terms, in units of their scales, from differences
+    over both sides of each axis, the rows of a matrix of shape (k, k).
 
     A small change of a parameter shifts the instants at which sticking begins or ends, where the
-    errors jump. These jumps would dominate a derivative, so that differences over about one standard
-    deviation of the parameter are used.
+    errors jump. These jumps would dominate a derivative, and hide that a combination of terms hardly
+    matters, so that differences over about one standard deviation along the principal axes are used.
     """
-    columns = []
-    for term, probe in zip(terms, probes, strict=True):
-        facts, i = TERMS[term], _INDEX[term]
+    at = [_INDEX[term] for term in terms]
+    scale, least, most = np.array(
+        [(TERMS[term].scale, TERMS[term].least, TERMS[term].most) for term in terms]
+    ).T
+    moves, changes = [], []
+    for axis in axes:
         low, high = p.copy(), p.copy()
-        low[i] = max(p[i] - probe * facts.scale, facts.least)
-        high[i] = min(p[i] + probe * facts.scale, facts.most)
-        width = (high[i] - low[i]) / facts.scale
-        columns.append((errors(motions, high) - errors(motions, low)) / width)
-    return np.stack(columns, axis=1)
+        low[at] = np.clip(p[at] - axis * scale, least, most)
+        high[at] = np.clip(p[at] + axis * scale, least, most)
+        moves.append((high - low)[at] / scale)
+        changes.append(errors(motions, high, _COARSE) - errors(motions, low, _COARSE))
+    return np.asarray(np.linalg.solve(np.array(moves), np.array(changes)).T)
 
 
 def block_weights(motions: Sequence[JointMotion], r: Array) -> Array:
@@ -272,7 +272,7 @@ def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:
     at least B and at most K.
     """
     r = errors(motions, fit.vector)
-    J = _secants(motions, fit.vector, tuple(fit.values), np.full(len(fit.values), 0.5))
+    J = _secants(motions, fit.vector, tuple(fit.values), 0.5 * np.eye(len(fit.values)))
     J = J[:, np.abs(J).max(axis=0) > 0.0]
     blocks = np.concatenate([m.block for m in motions])
     scores = np.array([J[blocks == b].T @ r[blocks == b] for b in np.unique(blocks)])
@@ -283,18 +283,15 @@ def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:
 
 
 def block_covariance(
-    motions: Sequence[JointMotion],
-    fit: JointFit,
-    weights: Array | None = None,
-    *,
-    whole: bool = False,
+    motions: Sequence[JointMotion], fit: JointFit, weights: Array | None = None
 ) -> tuple[tuple[Term, ...], Array]:
     """Return the terms that are not at a bound, and their covariance from blocks of time.
 
     This covariance is \\(A^{-1} (\\sum g_b g_b^T N^2/S^2 + P) A^{-1}\\) with
     \\(A = J^T W J N/S + P\\), where \\(g_b = J_b^T W r_b\\) are the scores of the blocks, N is the
     effective number of independent data, S the weighted sum of squared residuals, and P the
-    precision of the prior.
+    precision of the prior. It is shrunk to a multiple of \\(A^{-1}\\), which it would be with many
+    blocks of independent errors (Ledoit and Wolf 2004).
     """
     terms = tuple(term for term in fit.values if not at_bound(fit, term))
     r = errors(motions, fit.vector)
@@ -305,19 +302,30 @@ def block_covariance(
     P = np.diag((scale / [fit.priors[term].deviation for term in terms]) ** 2)
     which = [np.flatnonzero(blocks == b) for b in np.unique(blocks)]
     # Few blocks make the sum too small: by their number over the degrees that are left.
-    factor = len(which) / max(len(which) - len(terms), 1) * informative**2
+    factor = len(which) / max(len(which) - len(terms), 1)
     covariance = np.diag((2 * _PROBE) ** 2 * np.ones(len(terms)))
     for _ in range(_PROBED):
-        probes = np.clip(np.sqrt(np.diag(covariance)), _PROBE, 1.0)
-        J = _secants(motions, fit.vector, terms, probes)
-        scores = np.array([J[k].T @ (w * r)[k] for k in which])
+        squares, axes = np.linalg.eigh(covariance)
+        sizes = np.clip(np.sqrt(squares), _PROBE, 1.0)
+        J = _secants(motions, fit.vector, terms, (axes * sizes).T)
+        scores = np.array([J[k].T @ (w * r)[k] for k in which]) * informative * np.sqrt(factor)
         inverse = np.linalg.inv((J.T @ (w[:, None] * J)) * informative + P)
-        covariance = inverse @ (scores.T @ scores * factor + P) @ inverse
-    if whole:
-        finer = errors(motions, fit.vector, _FINER) - r
-        shift = inverse @ (J.T @ (w * finer)) * informative
-        covariance = covariance + inverse + np.outer(shift, shift)
+        root = np.linalg.cholesky(inverse)
+        covariance = root @ _shrunk(scores @ root, root.T @ P @ root) @ root.T
     return terms, np.asarray(covariance * np.outer(scale, scale))
+
+
+def _shrunk(scores: Array, known: Array) -> Array:
+    """Sum of the products of scores of shape (B, k) and a known part, shape (k, k), shrunk to a
+    multiple of the unit matrix by as much as B blocks scatter (Ledoit and Wolf 2004, eq. 14).
+    """
+    B, k = scores.shape
+    products = scores[:, :, None] * scores[:, None]
+    total = products.sum(axis=0) + known
+    mean = np.trace(total) / k * np.eye(k)
+    noise = B * float(products.var(axis=0).sum())
+    share = min(noise / max(float(((total - mean) ** 2).sum()), noise), 1.0)
+    return np.asarray((1.0 - share) * total + share * mean)
 
 
 def at_bound(fit: JointFit, term: Term) -> bool:

@@ -104,7 +104,8 @@ def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
     way = np.maximum(height - ground.height, 0.0)[:, None] / np.maximum(np.abs(change), 1e-12)
     low = np.where(change > 0.0, q - way, -np.inf)
     high = np.where(change < 0.0, q + way, np.inf)
-    return low, high
+    held = (height <= ground.height)[:, None] & (change != 0.0)
+    return np.where(held, q, low), np.where(held, q, high)
 
 
 def arm_rollout(

@@ -93,8 +93,8 @@ def identify_drives(
         # From a bound, where its change may show nothing, a term begins at what the others have.
         start = {t: priors[t].mean if t in priors and at_bound(fit, t) else x
                  for t, x in fit.values.items() if t in priors or drive.shows(fit, t)}  # fmt: skip
-        last = drive.fit(start, w, priors=priors)
-        sd = _deviations(drive, last, w, whole=True)
+        last = drive.fit(start, w, fine=True, priors=priors)
+        sd = _deviations(drive, last, w)
         zero = _free_zero(drive.beginning, last, priors)
         out[joint] = _result(drive, last, sd, float(np.sqrt(square)), zero, joint)
     terms = {term for result in out.values() for term in result.servo.values}
@@ -114,7 +114,7 @@ def _at_rest(
         if term not in felt or (term is Term.LOAD_FRICTION and drive.feels_gravity):
             start[term] = priors[term].mean
     fit = drive.fit(start, priors=priors)
-    sd = _deviations(drive, fit, whole=True)
+    sd = _deviations(drive, fit)
     held = rms(errors(drive.motions, fit.vector))
     return replace(_result(drive, fit, sd, held, (0.0, 0.0), joint), witness=None)
 
@@ -167,10 +167,8 @@ def _result(
     return JointResult(servo, held, _baseline(motions), zero, witness)
 
 
-def _deviations(
-    drive: JointData, fit: JointFit, weights: Array | None = None, *, whole: bool = False
-) -> dict[Term, float]:
-    terms, covariance = block_covariance(drive.motions, fit, weights, whole=whole)
+def _deviations(drive: JointData, fit: JointFit, weights: Array | None = None) -> dict[Term, float]:
+    terms, covariance = block_covariance(drive.motions, fit, weights)
     return dict(zip(terms, map(float, np.sqrt(np.diag(covariance))), strict=True))
 
 

@@ -114,7 +114,8 @@ def between(
     )
 
 
-STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
+# [s] Of the rollout. Steps of 5 ms shift friction and delay by up to ten standard deviations.
+STEP = 0.00125
 
 
 @dataclass(frozen=True)

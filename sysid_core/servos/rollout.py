@@ -230,10 +230,13 @@ def drive_rollout(
             push, impulse, mobility = drive_forces(error + total, w, last, terms, g, g, m, h, theta)
             last = w
             w = drive_speed(push, impulse, mobility)
-            if low.size:
-                w = max(min(w, (high[i] - x) / h), (low[i] - x) / h)
+            move = h * w
+            if low.size and not low[i] <= x + move <= high[i]:
+                move = max(min(move, high[i] - x), low[i] - x)
+                # An obstacle takes momentum, but gives none: rounding of encoders would kick the joint.
+                last = w = min(max(w, min(move, 0.0) / h), max(move, 0.0) / h)
             if w == 0.0:
                 last = 0.0
-            x += h * w
+            x += move
             y = min(max(y, x - gap), x + gap)
         q[i] = y

@@ -11,8 +11,8 @@ import sysid_core
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.servos import ServoModel, Term
-from sysid_core.servos.bodies import BodyTree
-from sysid_core.servos.model import JointServo
+from sysid_core.servos.bodies import BodyTree, Loads
+from sysid_core.servos.model import TERMS, Drive, JointServo
 
 
 def model(**terms: float) -> ServoModel:
@@ -93,6 +93,19 @@ def test_a_profile_needs_the_time_of_its_acceleration() -> None:
     reached = t[np.flatnonzero(q > 0.5)[0]] - 0.1
     assert reached == pytest.approx(np.sqrt(0.1), abs=0.02)  # half way: a t²/2 = 1/2
     assert q.max() < 1.001
+
+
+def test_an_obstacle_carries_a_joint_and_does_not_kick_it() -> None:
+    t = np.arange(0.0, 4.0, 0.02)
+    tick = 2 * np.pi / 4096  # by which an encoder shows the obstacle higher or lower
+    low, free = tick * (np.arange(len(t)) // 10 % 2), np.zeros((len(t), 1))
+    loads = Loads(free, free, free, np.array([True]))
+    drive = Drive(t, np.zeros(1), np.zeros(1), loads, 0, (low, np.full(len(t), np.inf)))
+    values = {Term.TIME_CONSTANT: 0.05, Term.INERTIA: 0.002}
+    p = np.array([values.get(term, 0.0) for term in TERMS])
+    highest = [drive.rollout(p, 0.0, step).max() for step in (0.005, 0.00125)]
+    assert max(highest) < 2 * tick
+    assert highest[0] == pytest.approx(highest[1], rel=0.1)
 
 
 def test_gravity_bends_a_servo_by_its_compliance() -> None:
