@@ -6,42 +6,43 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import CompressedWrenches, PayloadData
-from sysid_core.estimation.payload_live.marks import marked_spans, on_one_clock
+from sysid_core.estimation.payload_live.lightest_part import PartTare
+from sysid_core.estimation.payload_live.marks import marked_spans
 from sysid_core.estimation.payload_live.online import (
     NOTICED_S,
     ChangeKind,
     OnlinePayload,
     PayloadChange,
 )
+from sysid_core.estimation.payload_live.samples import (
+    FEWEST_POSTURES,
+    Samples,
+    motion_of,
+    nothing_known,
+    within,
+)
 from sysid_core.estimation.payload_live.session import LoadChange, require_wrench
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
-from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, SplineMotion
-from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
+from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.reasons import Reason
-from sysid_core.robot import Array, FrameMotion, PoseRobot, RobotModel
+from sysid_core.robot import Array, PoseRobot, RobotModel
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals import JointStream, Recording, WrenchStream
+from sysid_core.signals import Recording
 from sysid_core.signals.wrench import (
     SensorCalibration,
     StaticPostures,
     WrenchAxes,
-    WrenchCheck,
     WrenchConvention,
     WrenchSign,
 )
 
-_MOTION_S = 0.02  # [s] over which readings may be averaged: motion has nothing beyond 10 Hz
-_MOST = 4_000  # samples of a fit: more only cost time, what is left over hangs together anyway
-_ENDS_NS = 300_000_000  # of joint states before and after, where splines end
-_LONGEST_GAP_NS = 100_000_000  # between joint states
-_FEWEST_POSTURES = 4
 _LATEST = (0.2, 0.5)  # [s] of delays: usual ones, and those of separate clocks
 _DELAY_STEP = 0.02  # [s]
 _ONLY_GRAVITY = (
@@ -69,8 +70,9 @@ def weigh_motion(
     If the recording has marks, the sensor is tared in the marked postures, and the payload is
     estimated from the marked motion. Without a tare, sign and axes of the wrench are estimated if
     they are not declared; the bias (the part that does not rotate with gravity) is estimated
-    together with the load. With a tare, only the samples after the last change of the load are used
-    or, if nothing is held afterwards, those of the preceding load.
+    together with the load. If the load changes, the lightest part of the recording is the tare, and
+    only the samples after the last change are used or, if nothing is held afterwards, those of the
+    preceding load.
 
     Args:
         recording: Joint states and wrench, over any part of a run; marks are optional.
@@ -88,99 +90,52 @@ def weigh_motion(
         EstimationError: There is no wrench, there are too few postures, or the sensor carries no
             load.
     """
-    require_wrench(recording)
+    fresh = sensor or SensorModel()
     tares, motions = marked_spans(recording)
     if calibration is None and tares and motions:
         calibration = _tared(recording, model, frame, tares)
-    fresh = sensor or SensorModel()
-    run = recording if not motions else _within(recording, motions)
-    known = calibration or _nothing_known(frame)
-    age_s = known.age_s(int(require_wrench(run).stamps_ns[0]))
-    errors = fresh.untared if calibration is None else fresh.tared(known, age_s)
-    run, notes = _unsaturated(run) if still else _usable(run, known)
-    motion_of = _postures if still else _at_motion
-    data, belief = motion_of(run, model, frame)
-    assert data.R_WS is not None
-    net = known.net(data.wrench, data.R_WS, data.p_WS)
-    poses = model.joint_names == PoseRobot.JOINTS
-    shifts = (0,) if still or calibration is not None else _shifts(data, _LATEST[-1])
-    candidates = [_motion(data)]
-    tells = WrenchConvention.accelerations_tell
-    if (
-        calibration is None
-        and not still
-        and not tells(net, _motion(data), may_be_inverse=poses, shifts=shifts, time=data.time)
-    ):
-        motion_of = _by_gravity
-        data, belief = motion_of(run, model, frame)
-        assert data.R_WS is not None
-        candidates.append(_motion(data))
-        notes.append(_ONLY_GRAVITY)
-    convention = WrenchConvention()  # a tare has found sign and axes
-    for latest in _LATEST if calibration is None else ():
-        shifts = (0,) if still else _shifts(data, latest)
-        convention = WrenchConvention.find(
-            net,
-            candidates,
-            bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
-            zeroed=fresh.bias,
-            # Nine more unknowns are too many for the postures of a usual tare.
-            crosstalk=0.0 if still else errors.crosstalk * errors.crosstalk_length,
-            sign=sign,
-            axes=axes,
-            may_be_inverse=poses,
-            shifts=shifts,
-            time=data.time,
-        )
-        if still or convention.shift not in (shifts[0], shifts[-1]):
-            break  # the delay isn't at the end of those tried
-    if convention.is_inverse:
-        model, recording = _inverted(model, frame, recording)
-        run = replace(run, joints=recording.joints)
-    if convention.gravity is not None:
-        model = model.with_gravity(convention.gravity)
-    if convention.is_inverse or convention.gravity is not None:
-        data, belief = motion_of(run, model, frame)
-    assert data.R_WS is not None and run.wrench is not None
-    net = convention.apply(net, data.R_WS)
-    notes += convention.notes
-    run = replace(run, wrench=replace(run.wrench, wrench=net)) if not still else run
-    if clock and not still:
-        moved, _ = on_one_clock(run, model, frame, calibration)
-        if moved.notes:
-            notes += moved.notes
-            assert moved.wrench is not None
-            run = replace(moved, wrench=_covered(moved.wrench, recording.joints.stamps_ns))
-            data, belief = motion_of(run, model, frame)
-            net = data.wrench
-    data = replace(data, wrench=net - data.regressor @ known.tool_pi)
-    changes: tuple[LoadChange, ...] = ()
-    running = None
-    assert run.wrench is not None
-    if calibration is not None and not still:
-        online = partial(OnlinePayload, shape, sensor=errors)
-        rows, found, running = _of_one_load(data, online)
-        part = data.select(rows)
-        felt = part.wrench + part.regressor @ known.tool_pi
-        if not tells(felt, _motion(part), time=part.time):
-            notes.append(_ONLY_GRAVITY)
-            motion_of = _by_gravity
-            data, belief = motion_of(run, model, frame)
-            data = replace(data, wrench=data.wrench - data.regressor @ known.tool_pi)
-            rows, found, running = _of_one_load(data, online)
-            part = data.select(rows)
-        at = run.wrench.stamps_ns[np.searchsorted(data.time, [one.stamp_s for one in found])]
-        changes = tuple(LoadChange(int(t), c.kind, c.mass) for t, c in zip(at, found, strict=True))
-    if changes:
-        put_down = "Nothing is held at the end: the load that was held before was estimated."
-        notes += [put_down] if rows.stop < len(data) else []
-        run = replace(run, wrench=run.wrench.select(rows))
-        data, belief = replace(part, time=part.time - part.time[0]), motion_of(run, model, frame)[1]
-    estimate, bias = PayloadMAP(shape, sensor=errors).fit(data, belief), None
-    estimate, doubts = _doubted(estimate, convention)
+    run = within(recording, motions) if motions else recording
+    known = calibration or nothing_known(frame)
+    samples, notes = Samples.of(run, model, frame, known, still=still)
+    described = WrenchConvention()  # a tare has found sign and axes
     if calibration is None:
+        samples, described = _described(samples, fresh, sign, axes)
+        errors, notes = fresh.untared, [*notes, *described.notes]
+    else:
+        errors = fresh.tared(known, known.age_s(int(samples.stamps_ns[0])))
+    if clock and not still:
+        samples = samples.on_one_clock(calibration)
+        notes += samples.run.notes
+    part = None if calibration or still else PartTare.of(samples.data, frame)
+    if part is not None:
+        known, errors = part.calibration, fresh.tared(part.calibration, part.age_s)
+        samples, notes = samples.without(known), [*notes, part.note]
+    held, running = samples.minus(known.tool_pi), None
+    changes: tuple[LoadChange, ...] = ()
+    if part is not None or (calibration is not None and not still):
+        make = partial(OnlinePayload, shape, sensor=errors)
+        held, changes, running = _of_one_load(samples, known.tool_pi, make)
+        if held.stamps_ns[-1] < samples.stamps_ns[-1]:
+            notes.append("Nothing is held at the end: the load that was held before was estimated.")
+    notes += [_ONLY_GRAVITY] if held.belief is None and not still else []
+    convention = described
+    if part is not None:
+        convention = WrenchConvention.find(
+            held.data.wrench,
+            [held.motion],
+            bias=[errors.bias],
+            sign=WrenchSign.SENSOR_ON_LOAD,
+            axes=WrenchAxes.SENSOR,
+            time=held.data.time,
+        )
+    estimate = PayloadMAP(shape, sensor=errors).fit(held.data, held.belief)
+    estimate, doubts = _doubted(estimate, convention)
+    data, bias = held.data, None if part is None else part.calibration.bias
+    if calibration is None and part is None:
         estimate, data, bias = _without_bias(estimate, data)
-    doubts += _misdescribed(convention, float(estimate.values[0]), still)
+    if part is not None and sign is WrenchSign.AUTO and not part.tells_sign:
+        doubts = (*doubts, part.ambiguous)
+    doubts += _misdescribed(described, float(estimate.values[0]), still)
     return Weighing(
         estimate,
         data,
@@ -190,12 +145,80 @@ def weigh_motion(
         notes=tuple(notes),
         doubts=doubts,
         running=running,
-        smoothed=_smoothed(belief, run, len(data)),
+        smoothed=held.smoothed,
         bias=bias,
     )
 
 
+def _described(
+    samples: Samples, fresh: SensorModel, sign: WrenchSign, axes: WrenchAxes
+) -> tuple[Samples, WrenchConvention]:
+    """Samples with the wrench on the load in the axes of the sensor, without the motion if this does
+    not explain the wrench, and the convention of the readings.
+    """
+    candidates = [samples.motion]
+    poses = samples.model.joint_names == PoseRobot.JOINTS
+    if not samples.still and not _accelerations_tell(
+        samples.data, shifts=_shifts(samples, _LATEST[-1]), may_be_inverse=poses
+    ):
+        samples = samples.at_rest()
+        candidates.append(samples.motion)
+    for latest in _LATEST:
+        shifts = _shifts(samples, latest)
+        convention = WrenchConvention.find(
+            samples.data.wrench,
+            candidates,
+            bias=[
+                (scale * x, scale * y)
+                for x, y in [fresh.untared.bias]
+                for scale in fresh.untared.bias_scales
+            ],
+            zeroed=fresh.bias,
+            # Nine more unknowns are too many for the postures of a usual tare.
+            crosstalk=0.0 if samples.still else fresh.crosstalk * fresh.crosstalk_length,
+            sign=sign,
+            axes=axes,
+            may_be_inverse=poses,
+            shifts=shifts,
+            time=samples.data.time,
+        )
+        if samples.still or convention.shift not in (shifts[0], shifts[-1]):
+            break  # the delay isn't at the end of those tried
+    if convention.is_inverse:
+        samples = samples.inverted()
+    if convention.gravity is not None:
+        samples = samples.again(samples.run, samples.model.with_gravity(convention.gravity))
+    data = samples.data
+    assert data.R_WS is not None
+    return samples.with_wrench(convention.apply(data.wrench, data.R_WS)), convention
+
+
+def _accelerations_tell(data: PayloadData, **options: Any) -> bool:
+    """`WrenchConvention.accelerations_tell` for samples."""
+    return WrenchConvention.accelerations_tell(
+        data.wrench, motion_of(data), time=data.time, **options
+    )
+
+
 def _of_one_load(
+    samples: Samples, tool_pi: Array, estimator: Callable[[], OnlinePayload]
+) -> tuple[Samples, tuple[LoadChange, ...], Estimate | None]:
+    """Samples of the last load, without the tool, and without the motion if this does not explain
+    the wrench; also all changes, and the running estimate from these samples.
+    """
+    data = samples.minus(tool_pi).data
+    rows, found, running = _last_load(data, estimator)
+    part = samples.data.select(rows)
+    if samples.belief is not None and not _accelerations_tell(part):
+        samples = samples.at_rest()
+        data = samples.minus(tool_pi).data
+        rows, found, running = _last_load(data, estimator)
+    at = samples.stamps_ns[np.searchsorted(data.time, [one.stamp_s for one in found])]
+    changes = tuple(LoadChange(int(t), c.kind, c.mass) for t, c in zip(at, found, strict=True))
+    return samples.select(rows).minus(tool_pi), changes, running
+
+
+def _last_load(
     data: PayloadData, estimator: Callable[[], OnlinePayload]
 ) -> tuple[slice, tuple[PayloadChange, ...], Estimate | None]:
     """Samples since the last change of the load or, if nothing is held afterwards, those of the
@@ -212,26 +235,10 @@ def _of_one_load(
     held = running is not None and running.values[0] > 3.0 * running.standard_deviations[0]
     stamp_s = changes[-1].stamp_s
     first, noticed = np.searchsorted(data.time, [stamp_s, stamp_s - NOTICED_S]).tolist()
-    if held or changes[-1].kind is not ChangeKind.DETACHED or noticed < _FEWEST_POSTURES:
+    if held or changes[-1].kind is not ChangeKind.DETACHED or noticed < FEWEST_POSTURES:
         return slice(first, len(data)), changes, running
-    rows, earlier, running = _of_one_load(data.select(slice(noticed)), estimator)
+    rows, earlier, running = _last_load(data.select(slice(noticed)), estimator)
     return rows, (*earlier, changes[-1]), running
-
-
-def _smoothed(belief: SplineMotion | None, run: Recording, count: int) -> JointStream | None:
-    """Joint states after the smoothing that the estimation uses."""
-    if belief is None or run.wrench is None:
-        return None
-    q, v, a = belief.joints()
-    return JointStream(belief.joint_names, run.wrench.stamps_ns[-count:], q, v, a)
-
-
-def _within(recording: Recording, spans: Sequence[tuple[int, int]]) -> Recording:
-    """Copy of the recording with the wrench readings of some time spans only."""
-    assert recording.wrench is not None
-    stamps = recording.wrench.stamps_ns
-    inside = np.any([(stamps >= first) & (stamps <= last) for first, last in spans], axis=0)
-    return replace(recording, wrench=recording.wrench.select(np.flatnonzero(inside)))
 
 
 def _tared(
@@ -273,38 +280,9 @@ def held_data(
         EstimationError: There is no wrench, or no joint states surround it in time.
     """
     age_s = calibration.age_s(int(require_wrench(recording).stamps_ns[0]))
-    run = _unsaturated(recording)[0] if still else _usable(recording, calibration)[0]
-    data, _ = _postures(run, model, frame, 1) if still else _at_motion(run, model, frame)
-    assert data.R_WS is not None
-    net = calibration.net(data.wrench, data.R_WS, data.p_WS)
+    samples, _ = Samples.of(recording, model, frame, calibration, still=still, fewest=1)
     tared = (sensor or SensorModel()).in_a_moment(calibration, age_s)
-    return replace(data, wrench=net - data.regressor @ calibration.tool_pi), tared
-
-
-def _unsaturated(recording: Recording) -> tuple[Recording, list[str]]:
-    """Static postures in which no axis is saturated, and notes on the others."""
-    assert recording.wrench is not None
-    bad = WrenchCheck.saturated_postures(recording.wrench.wrench)
-    lost = [f"{int(bad.sum())} saturated postures were omitted."] if bad.any() else []
-    kept = recording.wrench.select(np.flatnonzero(~bad))
-    return replace(recording, wrench=kept), [*recording.notes, *lost]
-
-
-def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, list[str]]:
-    """Recording with those readings for which joint states exist before and after, averaged over
-    short intervals, and notes on the others.
-    """
-    assert recording.wrench is not None
-    readings, found = WrenchCheck(recording.wrench).usable()
-    late = max(0, round(known.delay[0] * 1e9))
-    shifted = replace(readings, stamps_ns=readings.stamps_ns - late)
-    covered = _covered(shifted, recording.joints.stamps_ns)
-    notes = [*recording.notes]
-    if lost := len(shifted) - len(covered):
-        notes.append(
-            f"{lost} of {len(shifted)} wrench samples lie outside the time of the joint states and were omitted."
-        )
-    return replace(recording, wrench=_thinned(covered), notes=()), [*notes, *found]
+    return samples.minus(calibration.tool_pi).data, tared
 
 
 def _doubted(
@@ -360,103 +338,10 @@ def _misdescribed(convention: WrenchConvention, mass: float, still: bool) -> tup
     return (*far, reason("wrench-misdescribed", errors=" ".join(errors), count=len(errors)))
 
 
-def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:
-    """Robot and recording of poses, with all rotations inverted."""
-    q = run.joints.ordered(model.joint_names).q
-    R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
-    made = PoseRobot.of(q[:, :3], R.transpose(0, 2, 1))
-    joints = JointStream(PoseRobot.JOINTS, run.joints.stamps_ns, made.q)
-    turned = RobotModel.from_urdf(made.urdf).with_gravity(model.gravity)
-    return turned, replace(run, joints=joints, urdf_xml=made.urdf)
-
-
-def _motion(data: PayloadData) -> FrameMotion:
-    assert data.R_WS is not None
-    return FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity)
-
-
-def _by_gravity(
-    run: Recording, model: RobotModel, frame: str
-) -> tuple[PayloadData, SplineMotion | None]:
-    """Wrench readings with the posture at their stamps, as if the robot were at rest in each
-    posture.
-    """
-    data, _ = _at_motion(run, model, frame)
-    rest = np.zeros_like(data.a)
-    return replace(data, a=-data.gravity, omega=rest, alpha=rest), None
-
-
-def _shifts(data: PayloadData, latest: float) -> Sequence[int]:
+def _shifts(samples: Samples, latest: float) -> Sequence[int]:
     """Delays, in samples, at which sign and axes of the wrench are tested."""
-    period = float(np.median(np.diff(data.time)))
-    most = int(min(latest / period, len(data) / 4))
+    if samples.still:
+        return (0,)
+    period = float(np.median(np.diff(samples.data.time)))
+    most = int(min(latest / period, len(samples.data) / 4))
     return (0,) if most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
-
-
-def _at_motion(
-    run: Recording, model: RobotModel, frame: str
-) -> tuple[PayloadData, SplineMotion | None]:
-    """Wrench readings with the motion at their stamps, and the uncertainty of this motion."""
-    assert run.wrench is not None
-    stamps, wrench = run.wrench.stamps_ns, run.wrench.wrench
-    return smoothed_payload_data(model, frame, run.joints, stamps, wrench, source=run.source)
-
-
-def _postures(
-    recording: Recording, model: RobotModel, frame: str, fewest: int = _FEWEST_POSTURES
-) -> tuple[PayloadData, SplineMotion | None]:
-    """Joint states as postures at rest, each with the wrench of the same stamp.
-
-    Raises:
-        EstimationError: There are too few postures.
-    """
-    assert recording.wrench is not None
-    joints = recording.joints.ordered(model.joint_names)
-    stamps, rows, of_wrench = np.intersect1d(
-        joints.stamps_ns, recording.wrench.stamps_ns, return_indices=True
-    )
-    if len(stamps) < fewest:
-        raise EstimationError(
-            f"{len(stamps)} static postures are too few.",
-            remedy=f"Hold still in {fewest} postures or more, tilted about two axes.",
-        )
-    q = joints.q[rows]
-    motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
-    time, wrench = (stamps - stamps[0]) * 1e-9, recording.wrench.wrench[of_wrench]
-    return PayloadData.of(time, wrench, motion, source=recording.source), None
-
-
-def _covered(readings: WrenchStream, joints_ns: NDArray[np.int64]) -> WrenchStream:
-    """Wrench readings between two joint states whose stamps differ little."""
-    stamps = np.unique(joints_ns)
-    usual = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
-    after = np.searchsorted(stamps, readings.stamps_ns, side="right")
-    ends = min(_ENDS_NS, int(stamps[-1] - stamps[0]) // 10)
-    at = readings.stamps_ns
-    inside = (at >= stamps[0] + ends) & (at <= stamps[-1] - ends)
-    k = np.clip(after, 1, max(len(stamps) - 1, 1))
-    wide = (stamps[k] - stamps[k - 1]) > max(_LONGEST_GAP_NS, 3.0 * usual)
-    return readings.select(np.flatnonzero(inside & ~wide))
-
-
-def _thinned(readings: WrenchStream) -> WrenchStream:
-    """Readings averaged over short intervals, so that their number does not exceed what a fit
-    needs.
-    """
-    if len(readings) < 2:
-        return readings
-    period = float(np.median(np.diff(readings.stamps_ns))) * 1e-9
-    together = max(1, int(_MOTION_S / max(period, 1e-6)))
-    count = len(readings) // together
-    if together > 1 and count > _FEWEST_POSTURES:
-        groups = np.arange(count * together).reshape(count, together)
-        stamps = readings.stamps_ns[groups]
-        near = (stamps[:, -1] - stamps[:, 0]) < 2e9 * _MOTION_S  # not over a gap
-        middle = stamps[:, 0] + np.mean(stamps - stamps[:, :1], axis=1).astype(np.int64)
-        means = readings.wrench[groups].mean(axis=1)
-        readings = WrenchStream(readings.frame, middle[near], means[near])
-    return readings.select(slice(None, None, -(-len(readings) // _MOST)))
-
-
-def _nothing_known(frame: str) -> SensorCalibration:
-    return SensorCalibration(frame, np.zeros(6), np.zeros(4), np.zeros((10, 10)))

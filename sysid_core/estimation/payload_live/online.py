@@ -144,7 +144,7 @@ def kind_of_change(mass: float, sd: float) -> ChangeKind:
 
 
 _FEWEST = 3  # samples: before, nothing is known
-_SETTLED = 50  # samples before a change can be told from the estimate's own settling
+SETTLED = 50  # samples before a change can be told from the estimate's own settling
 
 
 class OnlinePayload:
@@ -219,7 +219,7 @@ class OnlinePayload:
     def _has_changed(self, data: PayloadData, k: int) -> bool:
         """True if the payload has changed; the estimation is then restarted."""
         known = self._running.prediction(data.regressor[k])
-        if known is None or self.n_samples < _SETTLED:
+        if known is None or self.n_samples < SETTLED:
             return False
         wrench, left_open, noise = known
         self._detector = self._detector or ChangeDetector(noise)

@@ -26,7 +26,7 @@ from sysid_core.signals import (
     WrenchStream,
     export_recording,
 )
-from sysid_core.signals.wrench import SensorCalibration
+from sysid_core.signals.wrench import SensorCalibration, WrenchAxes
 from sysid_core.workflows import WeighedRecording, WeighSettings
 
 MASS = 1.3  # [kg]
@@ -206,7 +206,8 @@ def test_a_run_cut_anywhere_is_weighed_within_its_deviation(
     assert abs(estimate.values[0] - MASS) < 4.0 * estimate.standard_deviations[0]
 
 
-def test_a_load_that_is_picked_and_put_down_is_weighed_while_it_was_held() -> None:
+@pytest.mark.parametrize("tared", [True, False])
+def test_a_load_that_is_picked_and_put_down_is_weighed_while_it_was_held(tared: bool) -> None:
     assert RUN.wrench is not None
     at, rng = RUN.wrench.stamps_ns * 1e-9, np.random.default_rng(2)
     held = ((at > 4.0) & (at < 8.5))[:, None]
@@ -217,12 +218,17 @@ def test_a_load_that_is_picked_and_put_down_is_weighed_while_it_was_held() -> No
         replace(RUN, wrench=replace(RUN.wrench, wrench=wrench)),
         ROBOT,
         TOOL,
-        calibration=SensorCalibration(TOOL, BIAS, np.zeros(4), known),
+        calibration=SensorCalibration(TOOL, BIAS, np.zeros(4), known) if tared else None,
+        axes=WrenchAxes.SENSOR,
     )
     assert abs(found.estimate.values[0] - MASS) < 3.0 * found.estimate.standard_deviations[0]
+    assert found.estimate.standard_deviations[0] < 0.02 * MASS
     assert [change.kind.value for change in found.changes] == ["attached", "detached"]
     assert found.changes[-1].mass == pytest.approx(-MASS, rel=0.05)
     assert any("Nothing is held at the end" in note for note in found.notes)
+    if not tared:
+        assert any("lightest part" in note for note in found.notes)
+        assert found.bias == pytest.approx(BIAS, abs=0.1)
 
 
 def test_a_tared_sensor_on_a_robot_with_poor_stamps_is_weighed_by_gravity_alone() -> None:
