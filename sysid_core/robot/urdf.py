@@ -232,6 +232,8 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
         values = [float(word) for word in words]
     except ValueError:
         values = [math.nan]
+    if not all(word.isascii() and "_" not in word for word in words):
+        values = [math.nan]  # `float` reads 1_0 and digits of other scripts; urdfdom does not
     where = f"<{element.tag} {attribute}='{element.get(attribute, '')[:60]}'> of {_name(owner)}"
     if len(values) != count or not all(map(math.isfinite, values)):
         wanted = "a finite number" if count == 1 else f"{count} finite numbers"

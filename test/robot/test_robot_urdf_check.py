@@ -49,6 +49,8 @@ def test_a_sound_arm_has_no_warnings() -> None:
         ('mass value="1"', 'mass value="4.0kg"', "isn't a finite number"),
         ('mass value="1"', 'mass value="nan"', "isn't a finite number"),
         ('mass value="1"', 'mass value=""', "isn't a finite number"),
+        ('mass value="1"', 'mass value="1_0"', "isn't a finite number"),
+        ('mass value="1"', 'mass value="١"', "isn't a finite number"),
         ('mass value="1"', 'mass value="-5"', "can't be a mass"),
         ('mass value="1"', 'mass value="1e30"', "can't be a mass"),
         ('ixx="0.1"', 'ixx="x"', "isn't a finite number"),
