@@ -95,7 +95,8 @@ def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Ar
 
 
 def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
-    """Return the range of each joint until contact with the surface, with the other joints fixed.
+    """Return the range of each joint until contact with the surface, with the other joints fixed; in
+    contact, joints that would change the height are held.
 
     Returns:
         Smallest and largest positions, shape (K, n) each [rad]; q lies always between them.
