@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -235,3 +237,22 @@ def test_the_set_up_compiles_what_exists() -> None:
     for room in rooms[1].split():
         tree = ast.parse((ROOT / (room.replace(".", "/") + ".py")).read_text("utf-8"))
         assert "warm_up" in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_imported_name_exists_and_no_module_hides_one() -> None:
+    """Type checkers know no names of lazy doors; a module named like a name of its door replaces it."""
+    doors = [door for door in ROOT.glob("sysid_*/**/__init__.py") if "sysid_nodes" not in str(door)]
+    for door in doors:
+        package = import_module(".".join(door.parent.relative_to(ROOT).parts))
+        for name in getattr(package, "__all__", ()) if hasattr(package, "__getattr__") else ():
+            assert not (door.parent / f"{name}.py").exists(), f"{door}: {name}"
+    files = [f for part in ("sysid_*", "test", "benchmarks") for f in ROOT.glob(f"{part}/**/*.py")]
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(PACKAGES):
+                module = import_module(str(node.module))
+                for name in (alias.name for alias in node.names):
+                    known = hasattr(module, name) or find_spec(f"{module.__name__}.{name}")
+                    assert known, (
+                        f"{file.relative_to(ROOT)}:{node.lineno}: {module.__name__}.{name}"
+                    )

@@ -5,11 +5,11 @@ contradiction.
 
 from typing import TYPE_CHECKING
 
-from sysid_core.diagnosis.examine import Examination, examine  # also a file's name
 from sysid_core.diagnosis.explain import FAIL_SHARE
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
+    from sysid_core.diagnosis.examination import Examination, examine
     from sysid_core.diagnosis.fitness import require_fit, require_joints
     from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
     from sysid_core.diagnosis.recorded_motion import RecordedMotion

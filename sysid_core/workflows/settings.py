@@ -198,7 +198,7 @@ class TorqueWeighingSettings:
 
 CLOCKS = ("estimate", "as-stamped")
 PAYLOAD_METHODS = (
-    "map", "map-running", "pmd", "ols", "rtls", "geo", "lmi", "homogeneous",
+    "map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous",
 )  # fmt: skip
 
 
@@ -292,7 +292,7 @@ class WeighSettings:
             0.5 (approximate) for a shape given by its dimensions.
         sensor_robot: Options that describe the robot and the force-torque sensor.
         table: Options that describe the columns of a table.
-        method: Estimator: map, map-running, pmd, ols, rtls, geo, lmi, homogeneous.
+        method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
         sensor: Quality of the sensor: ordinary, or calibrated (accurate gains, delay and axes).
         calibration: Sensor calibration from an earlier tare.
         clock: Treatment of the time stamps of the wrench: estimate (estimates offset and drift

@@ -29,7 +29,7 @@ from sysid_studies.payload.scene import (
     sensor_poses,
 )
 
-RIVALS = ("OLS", "RTLS", "GEO", "LMI", "PMD", "PMD c1=5", "PMD reduced")
+RIVALS = ("OLS", "RTLS", "GEO", "LMI", "PMD", "PMD c1=5", "PMD squared", "PMD reduced")
 BASELINE, RUNNING, BEST = "homogeneous", "MAP running", "MAP"
 PAYLOAD_METHODS = (BASELINE, *RIVALS, RUNNING, BEST)
 FIGURE_METHODS = ("OLS", "RTLS", "GEO", "PMD", BASELINE, BEST)
@@ -128,6 +128,7 @@ def solvers(
         "LMI": rival("lmi"),
         "PMD": rival("pmd"),
         "PMD c1=5": rival("pmd", dynamism_scale=5.0),
+        "PMD squared": rival("pmd-squared"),
         "PMD reduced": rival("pmd", dynamism_scale=1e9),
         RUNNING: lambda: running.fit(data),
         BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),

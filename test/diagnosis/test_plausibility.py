@@ -23,7 +23,7 @@ from sysid_core.diagnosis import (
 from sysid_core.diagnosis.candidates import candidates
 from sysid_core.diagnosis.composed import composed_faults
 from sysid_core.diagnosis.evidence import Evidence, evidence
-from sysid_core.diagnosis.examine import Finding
+from sysid_core.diagnosis.examination import Finding
 from sysid_core.diagnosis.explain import Explanation, either, explanations, is_decided
 from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.hypotheses import (

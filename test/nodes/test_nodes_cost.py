@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 SCIPY = ("interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "stats")
-LIBRARIES = ("cvxpy", "clarabel", "mujoco", "matplotlib", "trimesh", "plotly")
+LIBRARIES = ("cvxpy", "clarabel", "osqp", "mujoco", "matplotlib", "trimesh", "plotly")
 HEAVY = (*LIBRARIES, *(f"scipy.{part}" for part in SCIPY))
 PROBE = """
 import sys, rclpy.logging, {module}

@@ -8,9 +8,9 @@ from sysid_core.lazy import names_of
 if TYPE_CHECKING:
     from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData
     from sysid_core.estimation.payload.density_prior import DensityPrior
+    from sysid_core.estimation.payload.estimators import rivals
     from sysid_core.estimation.payload.point_mass import PointMassDiscretization
     from sysid_core.estimation.payload.result import PayloadSummary
-    from sysid_core.estimation.payload.rivals import rivals
 
 __getattr__ = names_of(__name__, __file__)
 

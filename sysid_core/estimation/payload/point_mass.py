@@ -30,29 +30,46 @@ from sysid_core.robot.shapes import Shape
 
 if TYPE_CHECKING:
     import clarabel
+    import osqp
 else:
     clarabel = lazy_import("clarabel")
+    osqp = lazy_import("osqp")
 
 _REGULARIZATION = 0.1  # `lambda`, above zero: without it, the masses are not unique
 
 
 class PointMassDiscretization(WrenchEstimator):
-    """Point-mass discretisation, problem 1 of Nadeau et al. (2022), as a cone program.
+    """Point-mass discretisation, problem 1 of Nadeau et al. (2022), as a cone program or, with
+    squared terms, a quadratic program.
 
     Nadeau, Giamou and Kelly (2022), eq. (8).
 
     Args:
         shape: Shape of the object, in the sensor frame.
+        squared: True for the squares of the three norms (a QP for OSQP), False for the paper's
+            problem (an SOCP for Clarabel). The optima differ, so each needs its own weights. On
+            random objects, the errors of the inertia of the SOCP are 0.35 to 0.7 times those of the
+            QP, and it does not take longer.
         dynamism_scale: Dynamism constant `c_1` [-]: in the paper 300 (simulated), 5000 or 25000
             (robot).
     """
 
-    method = "PMD"
-
-    def __init__(self, shape: Shape, *, dynamism_scale: float = 300.0) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        squared: bool = False,
+        dynamism_scale: float = 300.0,
+    ) -> None:
         self.shape = shape
+        self.squared = squared
         self.dynamism_scale = dynamism_scale
         self.prior = DensityPrior(shape, contrast=1.0)
+
+    @property
+    def method(self) -> str:
+        """Name of the method in reports."""
+        return "PMD (squared)" if self.squared else "PMD"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate the payload from compressed data.
@@ -84,6 +101,8 @@ class PointMassDiscretization(WrenchEstimator):
         E1, e1 = wrenches.reduced[:, :4] @ Phi[:4], wrenches.reduced[:, 14]
         E2, e2 = wrenches.full[:, :10] @ Phi, wrenches.full[:, 10]
         weigh(self.shape, wrenches)  # refuses turned signs, for which all masses would be zero
+        if self.squared:
+            return _solve_qp(np.vstack([E1, E2]), np.concatenate([e1, e2]), _REGULARIZATION)
         return _solve_socp(E1, e1, E2, e2, _REGULARIZATION)
 
     def _covariance(self, wrenches: CompressedWrenches, m: Array, pi: Array) -> tuple[Array, Array]:
@@ -96,11 +115,12 @@ class PointMassDiscretization(WrenchEstimator):
         Phi = self.shape.parameters_per_mass
         R1, R2 = wrenches.reduced, wrenches.full
         y = np.append(pi, -1.0)
-        # The gradient of |r| is that of |r|^2 / 2, divided by |r|.
-        tiny = 1e-9 * (1.0 + float(np.linalg.norm(R1[:, 14]) + np.linalg.norm(R2[:, 10])))
-        s1 = 1.0 / max(float(np.linalg.norm(R1[:, :4] @ pi[:4] - R1[:, 14])), tiny)
-        s2 = 1.0 / max(float(np.linalg.norm(R2 @ y)), tiny)
-        s3 = 1.0 / max(float(np.linalg.norm(m)), 1e-12)
+        s1 = s2 = s3 = 1.0
+        if not self.squared:  # the gradient of |r| is that of |r|^2 / 2, divided by |r|
+            tiny = 1e-9 * (1.0 + float(np.linalg.norm(R1[:, 14]) + np.linalg.norm(R2[:, 10])))
+            s1 = 1.0 / max(float(np.linalg.norm(R1[:, :4] @ pi[:4] - R1[:, 14])), tiny)
+            s2 = 1.0 / max(float(np.linalg.norm(R2 @ y)), tiny)
+            s3 = 1.0 / max(float(np.linalg.norm(m)), 1e-12)
         G1 = np.zeros((10, 10))
         G1[:4, :4] = s1 * R1[:, :4].T @ R1[:, :4]
         G1_true = np.zeros((10, 10))
@@ -144,6 +164,34 @@ def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Ar
     P = scipy.sparse.csc_matrix((n + 3, n + 3))
     A, b = np.vstack(blocks), np.concatenate(offsets)
     return np.clip(solve_cone_program(P, q, A, b, cones, _WHAT)[:n], 0.0, None)
+
+
+def _solve_qp(E: Array, e: Array, weight: float) -> Array:
+    """Solve the quadratic program `min |E m - e|^2 + weight |m|^2, m >= 0`.
+
+    The problem is solved by OSQP, or by Clarabel if the first-order steps of OSQP do not reach the
+    tolerance in time.
+    """
+    n = E.shape[1]
+    P = scipy.sparse.triu(2.0 * (E.T @ E + weight * np.eye(n)), format="csc")
+    q = -2.0 * E.T @ e
+    solver = osqp.OSQP()
+    solver.setup(
+        P=P,
+        q=q,
+        A=scipy.sparse.eye(n, format="csc"),
+        l=np.zeros(n),
+        u=np.full(n, np.inf),
+        verbose=False,
+        eps_abs=1e-9,
+        eps_rel=1e-9,
+        max_iter=4000,
+    )
+    result = solver.solve(raise_error=False)
+    if result.info.status == "solved":
+        return np.clip(np.array(result.x), 0.0, None)
+    cones = [clarabel.NonnegativeConeT(n)]
+    return np.clip(solve_cone_program(P, q, -np.eye(n), np.zeros(n), cones, _WHAT), 0.0, None)
 
 
 def solve_cone_program(

@@ -11,9 +11,9 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData, PayloadSummary, PointMassDiscretization
 from sysid_core.estimation.payload.entropic import EntropicRegression, HomogeneousBody
+from sysid_core.estimation.payload.estimators import PayloadLMI
 from sysid_core.estimation.payload.least_squares import PayloadOLS, RecursiveTotalLeastSquares
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
-from sysid_core.estimation.payload.rivals import PayloadLMI
 from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import RobotModel, parameter_transform
 from sysid_core.robot.shapes import Shape
@@ -25,6 +25,7 @@ MAKERS = {
     "GEO": EntropicRegression,
     "LMI": lambda shape: PayloadLMI(),
     "PMD": PointMassDiscretization,
+    "PMD squared": lambda shape: PointMassDiscretization(shape, squared=True),
     "homogeneous": HomogeneousBody,
     "MAP": lambda shape: PayloadMAP(shape, sensor=SensorModel.named("calibrated")),
     "MAP full sensor model": PayloadMAP,
@@ -106,7 +107,7 @@ def test_does_not_depend_on_the_axes_of_the_sensor(name, rng):
     assert np.allclose(estimate / size, parameter_transform(X) @ straight / size, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["OLS", "LMI", "homogeneous", "PMD", "MAP"])
+@pytest.mark.parametrize("name", ["OLS", "LMI", "homogeneous", "PMD", "PMD squared", "MAP"])
 def test_does_not_depend_on_the_unit_of_mass(name, rng):
     """A wrench a thousand times as large belongs to a thousand times the payload."""
     shape, pi = hammer_like(rng)

@@ -10,8 +10,8 @@ from sysid_core.estimation.fit.consistent_problem import pseudo_inertia_expressi
 from sysid_core.estimation.payload import CompressedWrenches, DensityPrior, PointMassDiscretization
 from sysid_core.estimation.payload.data import dynamism
 from sysid_core.estimation.payload.entropic import EntropicRegression, HomogeneousBody
+from sysid_core.estimation.payload.estimators import PayloadLMI
 from sysid_core.estimation.payload.least_squares import PayloadOLS, RecursiveTotalLeastSquares
-from sysid_core.estimation.payload.rivals import PayloadLMI
 from sysid_core.robot import pseudo_inertia_from_pi, wrench_regressor
 
 
@@ -26,24 +26,26 @@ def raw_problem(shape, data, scale):
     return full, reduced, w, data.wrench.ravel()
 
 
-def test_point_masses_solve_the_papers_problem(rng):
+@pytest.mark.parametrize("squared", [False, True], ids=["SOCP", "QP"])
+def test_point_masses_solve_the_papers_problem(squared, rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True, seconds=0.5)
     A, A_reduced, w, b = raw_problem(shape, data, 300.0)
-    estimator = PointMassDiscretization(shape)
+    estimator = PointMassDiscretization(shape, squared=squared)
     ours = estimator.masses(CompressedWrenches.from_data(data, 300.0))
 
     def terms(m):
         return [
             cp.multiply(1.0 - w, A_reduced @ m - b),
             cp.multiply(w, A @ m - b),
-            0.1 * m,
+            np.sqrt(0.1) * m if squared else 0.1 * m,
         ]
 
     m = cp.Variable(len(shape), nonneg=True)
-    problem = cp.Problem(cp.Minimize(sum(cp.norm(term) for term in terms(m))))
+    norm = cp.sum_squares if squared else cp.norm
+    problem = cp.Problem(cp.Minimize(sum(norm(term) for term in terms(m))))
     problem.solve(solver=cp.CLARABEL)
-    value = sum(float(cp.norm(term).value) for term in terms(ours))
+    value = sum(float(norm(term).value) for term in terms(ours))
     assert value == pytest.approx(problem.value, rel=1e-6)
     assert np.all(ours >= 0)
     Phi = shape.parameters_per_mass

@@ -121,6 +121,7 @@ def rivals(shape: Shape | None = None) -> dict[str, Callable[..., WrenchEstimato
         return made
     return made | {
         "pmd": partial(PointMassDiscretization, shape),
+        "pmd-squared": partial(PointMassDiscretization, shape, squared=True),
         "geo": partial(EntropicRegression, shape),
         "homogeneous": partial(HomogeneousBody, shape),
     }
