@@ -62,7 +62,7 @@ TEXTS: Mapping[FaultCode, str] = {
     FaultCode.STATE_STALE: "stale state: the newest is {seconds:.3f} s old",
     FaultCode.NO_STATE: "no joint state has arrived",
     FaultCode.JOINTS_MISSING: "wrong joint set: {joints} are missing from the measured state",
-    FaultCode.JOINTS_MALFORMED: "wrong joint set: names, positions and velocities differ in number,"
+    FaultCode.JOINTS_MALFORMED: "wrong joint set: names, positions, velocities and efforts differ in number,"
     " or a joint occurs twice",
     FaultCode.NOT_FINITE: "NaN or infinite value in the measured {kind}",
     FaultCode.WRENCH_STALE: "stale wrench: the newest is {seconds:.3f} s old, so that forces aren't"

@@ -173,20 +173,25 @@ class Continuity:
     def __init__(self, velocity: Array, tolerance: float = 0.0) -> None:
         self._velocity, self._tolerance = velocity, tolerance
         self._before: tuple[float, float, Array] | None = None
+        self._broke = False
 
     def breaks(self, now: float, stamp: float, q: Array) -> bool:
-        """Return True if a state is too far from the previous one.
+        """Return True if a state is too far from the previous one, also if it is looked at again.
 
         Args:
             now: Time at which the state is looked at [s].
             stamp: Stamp of the state [s].
             q: Positions, shape (n,) [rad or m].
         """
-        before, self._before = self._before, (now, stamp, q)
-        if before is None:
-            return False
-        dt = max(now - before[0], stamp - before[1], 0.0)  # both vary
-        return bool(np.any(np.abs(q - before[2]) > self._velocity * dt + self._tolerance))
+        before = self._before
+        if before is not None and stamp == before[1] and np.array_equal(q, before[2]):
+            return self._broke
+        self._before, self._broke = (now, stamp, q), False
+        if before is not None:
+            dt = max(now - before[0], stamp - before[1], 0.0)  # both vary
+            far = np.abs(q - before[2]) > self._velocity * dt + self._tolerance
+            self._broke = bool(np.any(far))
+        return self._broke
 
 
 class ExecutionMonitor:

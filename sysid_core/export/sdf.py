@@ -165,7 +165,8 @@ def _add(
     )(axis)
     index = tree.addJoint(before, made, _se3(joint.find("pose")), name)
     inertial = bodies[child].find("inertial")
-    assert inertial is not None
+    if inertial is None:
+        raise ValueError(f"link '{child}' has no <inertial>")
     inertia = np.zeros((3, 3))
     for key, (i, j) in RobotModel.INERTIA_ENTRIES.items():
         inertia[i, j] = inertia[j, i] = float(inertial.findtext(f"inertia/{key}", "0"))

@@ -258,7 +258,7 @@ class Trajectory:
             Value, first and second derivative, each of shape (...).
 
         Examples:
-            >>> value, rate, second = minimum_jerk([0.0, 0.5, 1.0])
+            >>> value, rate, second = Trajectory.minimum_jerk([0.0, 0.5, 1.0])
             >>> value.tolist(), rate.tolist()
             ([0.0, 0.5, 1.0], [0.0, 1.875, 0.0])
         """

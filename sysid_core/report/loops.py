@@ -72,16 +72,16 @@ class LoopsPage:
         closed = bool(self.inside.assembled.all() and self.inside.within_limits.all())
         ways = (
             Outcome.WARN,
-            "Some postures of the driven joints close the loops in two ways within the self.limits. The way that"
+            "Some postures of the driven joints close the loops in two ways within the limits. The way that"
             " the given home posture belongs to is used: start every motion from it.",
         )
         if self.inside.unique and self.limits.unique:
-            sentence = "Within the self.limits, every posture of the driven joints closes the loops in one way only."
+            sentence = "Within the limits, every posture of the driven joints closes the loops in one way only."
             ways = (Outcome.PASS, sentence)
         elif not np.any(self.chain.home):
             ways = (
                 Outcome.FAIL,
-                "Some postures of the driven joints close the loops in two ways within the self.limits. Give a"
+                "Some postures of the driven joints close the loops in two ways within the limits. Give a"
                 " known posture in the file of kinematic loops (home), and start every motion from it.",
             )
         worst = float(self.inside.condition.max())
@@ -90,7 +90,7 @@ class LoopsPage:
                 holds[closed],
                 f"{100 * self.inside.assembled.mean():.0f} % of {len(self.inside.q)} random postures in the"
                 f" recommended range close the loops, {100 * self.inside.within_limits.mean():.0f} % within the"
-                " passive joints' self.limits.",
+                " passive joints' limits.",
             ),
             ways,
             (
@@ -110,7 +110,7 @@ class LoopsPage:
                 ("closure equations", self.chain.n_equations),
                 ("passive joints", len(self.chain.passive)),
                 (
-                    "loops close within the driven joints' self.limits [%]",
+                    "loops close within the driven joints' limits [%]",
                     100 * float(self.limits.assembled.mean()),
                 ),
                 (

@@ -120,7 +120,7 @@ def _example(name: str) -> Path:
     examples = example_robots()
     if name in examples:
         return examples[name]
-    close = FileSchema.nearest(name, list(examples))
+    close = FileSchema.nearest(name, [*examples, *reference_robots()])
     names = ", ".join(sorted(examples)) or "(none installed)"
     own = f"Reference robots: {', '.join(reference_robots())}."
     what = f"Did you mean '{close}'?" if close else f"Give a path, or one of: {names}."

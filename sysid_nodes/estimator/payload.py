@@ -66,6 +66,9 @@ class KeptCalibration:
             return None
         age_s = found.age_s(self._node.now_ns())
         if found.frame != self._frame or age_s >= self._keep_s:
+            self._node.get_logger().info(
+                f"The stored tare ({self._path}) isn't used: its frame is '{found.frame}', and its age {age_s:.0f} s."
+            )
             return None
         self._node.get_logger().warning(
             f"Using the stored tare of {age_s:.0f} s ago ({self._path}); new tare postures replace it."

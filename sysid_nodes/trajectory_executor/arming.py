@@ -42,7 +42,7 @@ class Arming:
         def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:
             why_not = problem()
             if why_not:
-                response.message = f"{why_not}: resume the robot at its controller first."
+                response.message = why_not
                 return response
             response.token, response.success = self.arm(), True
             response.valid_for, response.message = self.valid_for, remark

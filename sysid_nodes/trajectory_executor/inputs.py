@@ -130,7 +130,7 @@ class RobotState:
     @property
     def problem(self) -> str:
         """Contradiction between recent joint states; empty if there is none."""
-        jumps = self._now() - self._broken_at < _WATCH_S
+        jumps = 0.0 <= self._now() - self._broken_at < _WATCH_S  # time may be set back
         return "joint_states jumps farther than the robot can move" if jumps else ""
 
     @property

@@ -107,7 +107,12 @@ class TrajectoryExecutorNode(ManagedNode):
     def _why_not(self) -> str:
         """Reason why arming is refused now; empty if it is allowed."""
         self.config.require_dead_man()
-        return self._inputs.problem
+        inputs = self._inputs
+        if words := inputs.safety.problem(inputs.now()):
+            return f"{words}: resume the robot at its controller first."
+        if words := inputs.robot.problem:
+            return f"{words}: end the other node that publishes it, or check the encoders."
+        return ""
 
     def _on_safety(self, problem: str) -> None:
         self._arming.disarm()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,6 +55,7 @@ class MotionPlayer:
         self._finished: Future | None = None
         self._wait_until, self._dropped_at = 0.0, math.inf
         self._stop_by = math.inf  # on the steady clock
+        self._failed = False  # a step of this motion
 
     async def play(self, core: Executor) -> ExecuteTrajectory.Result:
         """Check a motion, play it, and wait for its end.
@@ -64,7 +66,7 @@ class MotionPlayer:
         Raises:
             SysIdError: A check failed; nothing has moved.
         """
-        self.core, self._dropped_at = core, math.inf
+        self.core, self._dropped_at, self._failed = core, math.inf, False
         self._finished = Future(executor=self._node.executor)
         began = self._inputs.now()
         core.start()
@@ -97,7 +99,8 @@ class MotionPlayer:
         """
         core, now, began = self.core, self._inputs.now(), time.monotonic()
         while core is not None and self.stopping(fault):
-            self._step(core, now + time.monotonic() - began)
+            with suppress(Exception):  # which the fault of the motion states; the stop goes on
+                self._try_step(core, now + time.monotonic() - began)
             time.sleep(1.0 / self._node.config.rate_hz)
         self._stop_by = math.inf
         self._finish()  # whatever came of the stop, nothing steps it any more
@@ -110,24 +113,37 @@ class MotionPlayer:
         if core.state is ExecutorState.CHECKING:
             # Half the age, so that the state is still recent after the way to it is planned.
             state = self._inputs.robot.measured
-            missing = self._problem(now) or core.monitor.stale(now, state, share=0.5)
+            missing = self._problem(now, at_start=True) or core.monitor.stale(now, state, share=0.5)
             late = missing or self._inputs.scaling.is_late(now)  # which may stay unknown
             if late and time.monotonic() < self._wait_until:
                 return
             if missing:
                 core.cancel(missing)
-        try:
-            self._step(core, now)
-        except Exception as err:  # the robot brakes, because nothing is sent any more
-            core.give_up(Fault(FaultCode.DROPPED, {"text": f"{type(err).__name__}: {err}"}))
-            self._finish()
-            raise
+        self._try_step(core, now)
         if core.state is ExecutorState.CHECKING:  # the way to the start took its time, too
             self._wait_until = time.monotonic() + _PATIENCE_S
 
-    def _problem(self, now: float) -> Fault | None:
-        """Fault reported by a safety input; None if there is none."""
-        words = self._inputs.safety.problem(now)
+    def _try_step(self, core: Executor, now: float) -> None:
+        """Advance by one step; the first error brakes, the second one ends the motion."""
+        try:
+            self._step(core, now)
+        except Exception as err:
+            fault = Fault(FaultCode.DROPPED, {"text": f"{type(err).__name__}: {err}"})
+            if not self._failed and core.play is not None and not core.state.is_final:
+                self._failed = True
+                core.cancel(fault)
+            else:
+                core.give_up(fault)
+                self.drive.cancel()
+                self._finish()
+                self._stepped(core, core.step(now, None), True)
+            raise
+
+    def _problem(self, now: float, *, at_start: bool = False) -> Fault | None:
+        """Fault of a safety input or, at the start, of contradictory joint states; None if there is
+        none.
+        """
+        words = self._inputs.safety.problem(now) or (at_start and self._inputs.robot.problem)
         return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None
 
     def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:

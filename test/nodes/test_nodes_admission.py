@@ -192,6 +192,10 @@ def test_no_motion_begins_while_joint_states_contradict_each_other() -> None:
         admission._require_robot(UR5, settings, now[0])
     publish(*[home] * 600)
     admission._require_robot(UR5, settings, now[0])
+    publish([0.0] * 6)
+    assert robot.problem
+    now[0] = 5.0  # simulated time begins again, and would have been refused until it was 101 s
+    assert not robot.problem
 
 
 def test_a_message_of_one_safety_input_does_not_judge_another_whose_message_still_waits() -> None:

@@ -33,7 +33,9 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> tuple[MotionPlayer, Executor, An
     drive.stop = drive.cancel = lambda: None
     monkeypatch.setattr(module, "build_drive", lambda *_: drive)
     before = Measured(0.0, MODEL.joint_names, AWAY, np.zeros(6), None, np.zeros(6), 0.0)
-    inputs = SimpleNamespace(time=0.0, steady=0.0, robot=SimpleNamespace(measured=before))
+    inputs = SimpleNamespace(
+        time=0.0, steady=0.0, robot=SimpleNamespace(measured=before, problem="")
+    )
     inputs.safety = SimpleNamespace(problem=lambda now: "")
     inputs.scaling = SpeedScaling("/scaling")
     inputs.scaling.take(100.0, 0.0)
@@ -92,3 +94,41 @@ def test_an_error_of_a_step_ends_the_motion_with_its_words(
         player.tick()
     assert core.state is ExecutorState.ABORTED and "ZeroDivisionError" in core.message
     player.tick()  # nothing is played any more
+
+
+def test_an_error_in_motion_brakes_and_only_a_second_one_ends_the_motion(playing: Any) -> None:
+    """A controller of whole trajectories would go on to the end if nobody stopped it."""
+    player, core, inputs = playing
+    states = []
+
+    def step(failing: bool) -> None:
+        inputs.time += 0.01
+        fresh = {"stamp": inputs.time, "wrench_stamp": inputs.time}
+        q = core.play.command()[0] if core.play is not None else AWAY
+        inputs.robot.measured = dataclasses.replace(inputs.robot.measured, q=q, **fresh)
+        inputs.scaling.take(100.0, inputs.time)
+        player._stepped = lambda *_: 1 / 0 if failing else states.append(core.state)
+        player.tick()
+
+    while core.state is not ExecutorState.MOVING_TO_START:
+        step(failing=False)
+    with pytest.raises(ZeroDivisionError):
+        step(failing=True)
+    assert not core.state.is_final
+    step(failing=False)
+    assert states[-1] is ExecutorState.ABORTING and "ZeroDivisionError" in core.message
+    with pytest.raises(ZeroDivisionError):
+        step(failing=True)
+    assert core.state is ExecutorState.ABORTED
+
+
+def test_no_motion_begins_if_joint_states_contradict_each_other_after_the_check(
+    playing: Any,
+) -> None:
+    player, core, inputs = playing
+    inputs.robot.problem, inputs.steady = "joint_states jumps", 5.0
+    fresh = {"stamp": CHECK_S, "wrench_stamp": CHECK_S}
+    inputs.robot.measured = dataclasses.replace(inputs.robot.measured, **fresh)
+    inputs.scaling.take(100.0, CHECK_S)
+    player.tick()
+    assert core.state is ExecutorState.ABORTED and "jumps" in core.message

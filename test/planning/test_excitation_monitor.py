@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from sysid_core.execution import PositionRates
+from sysid_core.execution import Continuity, PositionRates
 
 
 def test_rates_are_differences_over_the_time_asked_for():
@@ -27,6 +27,14 @@ def test_a_clock_that_stands_still_gives_no_rates_and_takes_no_memory():
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 100_000
+
+
+def test_a_state_that_cannot_follow_stays_impossible_however_often_it_is_looked_at():
+    """The executor looks faster than states arrive: the second look made a false state possible."""
+    continuity, true, false = Continuity(np.ones(2)), np.zeros(2), np.array([0.0, 0.5])
+    assert not continuity.breaks(0.00, 0.00, true)
+    assert [continuity.breaks(0.01 * k, 0.01, false) for k in (1, 2, 3)] == [True] * 3
+    assert continuity.breaks(0.04, 0.04, true) and not continuity.breaks(0.05, 0.05, true)
 
 
 def test_the_monitor_says_how_much_of_each_limit_is_used():

@@ -66,7 +66,7 @@ def test_page_shows_steps_and_growth(run, tmp_path, clicks) -> None:
         assert heading in page
     assert "Growth of the error" in page
     clicks(tmp_path / "report.html")
-    figure = error_growth_figure(run.fit.fit)
+    figure = error_growth_figure(run.fit)
     assert len(figure.data) == 2 + len(run.fit.fit.solution.steps) + 1
     assert [row["joint"] for row in run.fit.fit.step_rows()] == list(
         reversed(run.identification.model.joint_names)

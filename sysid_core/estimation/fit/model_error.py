@@ -24,7 +24,7 @@ from sysid_core.estimation.fit.weighting import Weights
 from sysid_core.robot import Array
 
 # Of the delete-a-block jackknife: of 6, 8 and 10 the best log score between disjoint recordings on
-# either half of twelve real arms (benchmarks/recordings/deviations.py).
+# either half of twelve real arms (benchmarks/recordings/deviations.py of d83b43fb1).
 BLOCKS = 8
 # Friction between recordings, relative deviation, where one recording doesn't show it: of .01 to .12 the
 # best score on five days of a UR10e; on a KR300's three runs, which would take .05 to .12, it helps, too.

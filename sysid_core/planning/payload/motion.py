@@ -116,7 +116,6 @@ class WristSwing:
         posture: ArrayLike,
         mean_angular_speed: float,
         *,
-        ratio: tuple[float, float, float] = FREQUENCY_RATIO,
         amplitude: float = AMPLITUDE,
     ) -> WristSwing:
         """Return the oscillation with a given mean angular speed of the last link.
@@ -128,17 +127,15 @@ class WristSwing:
             frame: Frame whose link carries the payload.
             posture: Centre of the oscillation, shape (n,) [rad].
             mean_angular_speed: Mean angular speed of the last link [rad/s].
-            ratio: Ratio of the three frequencies.
             amplitude: Amplitude of the oscillation of each joint [rad].
         """
         centre = np.asarray(posture, dtype=float)
-        unscaled = cls(centre, wrist_columns(model, frame), ratio, amplitude)
-        q, v, a = unscaled.at(np.linspace(0.0, PHASE_PERIOD, 400, endpoint=False))
-        speed = np.linalg.norm(model.frame_motion(frame, q, v, a).omega, axis=1).mean()
+        unscaled = cls(centre, wrist_columns(model, frame), FREQUENCY_RATIO, amplitude)
+        motion = unscaled.at(np.linspace(0.0, PHASE_PERIOD, 400, endpoint=False))
+        speed = np.linalg.norm(model.frame_motion(frame, *motion).omega, axis=1).mean()
         scale = mean_angular_speed / float(speed)
-        return replace(
-            unscaled, frequencies_hz=(scale * ratio[0], scale * ratio[1], scale * ratio[2])
-        )
+        a, b, c = FREQUENCY_RATIO
+        return replace(unscaled, frequencies_hz=(scale * a, scale * b, scale * c))
 
     def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
         """Return q, v and a at one time () or several (K,) [s], shape (n,) or (K, n) each."""

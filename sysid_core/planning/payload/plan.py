@@ -17,7 +17,6 @@ from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.payload.motion import (
     AMPLITUDE,
-    FREQUENCY_RATIO,
     WristSwing,
     oscillation,
     wrist_columns,
@@ -139,7 +138,6 @@ class PayloadMotion:
     amplitude: float
     still: float
     rate_hz: float
-    ratio: tuple[float, ...] = FREQUENCY_RATIO
 
     def speed(self, q: Array) -> float:
         """Return the mean angular speed of the last link [rad/s].
@@ -161,10 +159,7 @@ class PayloadMotion:
 
     def _swing(self, q: Array, speed: float) -> WristSwing:
         model, frame = self.checker.model, self.checker.limits.tcp_frame
-        a, b, c = self.ratio
-        return WristSwing.of_speed(
-            model, frame, q, speed, ratio=(a, b, c), amplitude=self.amplitude
-        )
+        return WristSwing.of_speed(model, frame, q, speed, amplitude=self.amplitude)
 
     def information(self, q: Array) -> float:
         """Return the log-determinant of the information matrix of the oscillation about the

@@ -40,6 +40,7 @@ def test_two_ways_to_close_are_a_failure_only_without_a_home_posture(tmp_path):
         )
         text = page.read_text()
         assert f"<b>{word}</b> · Some postures" in text and "`" not in text[: text.index("<script")]
+        assert "self." not in said.output + text[text.index("<body") : text.index("<script")]
         assert "white areas" not in text and "Positions of the passive joints" in text
 
 
