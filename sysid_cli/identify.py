@@ -174,7 +174,6 @@ def print_summary(
     result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
 ) -> None:
     """Print the prediction errors of each recording, and the warnings."""
-
     estimate = result.estimate
     title = f"{estimate.robot}, {estimate.method}: raw efforts against prediction"
     _print_predictions(title, {"fitted: ": training, "not fitted: ": validation})

@@ -145,7 +145,7 @@ def test_a_run_at_rest_has_no_coefficient_of_determination(shown) -> None:
     estimate = SimpleNamespace(
         robot="arm", method="ols", rank=1, structural_rank=1, condition_number=1.0, notes=()
     )
-    fit = SimpleNamespace(estimate=estimate, physically_consistent=True, pi=np.ones((1, 10)))
+    fit = SimpleNamespace(estimate=estimate, consistency="every link is physically consistent")
     print_summary(fit, [], [run])
     printed = console._file.getvalue()
     assert "rest (at rest)" in printed and "-86" not in printed and "–" in printed
