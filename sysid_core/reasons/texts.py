@@ -449,7 +449,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "bias-estimated": Text(
         "Estimated bias",
-        "The sensor was not tared. The sensor bias was estimated together with the load, and subtracted: ({force:.3g}) N, ({torque:.3g}) N m.",
+        "The sensor was not tared. The sensor bias was estimated from the same recording, and subtracted: ({force:.3g}) N, ({torque:.3g}) N m.",
         "For smaller standard deviations, tare the sensor before you grasp the object (`sysid tare`), and specify --calibration.",
         "When the sensor rotates, the weight of the load changes its direction in the sensor frame, whereas the bias remains constant.",
         "payload_identification.md",

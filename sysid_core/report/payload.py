@@ -123,7 +123,7 @@ def payload_report(
     report.figure(
         wrench_chart(data, estimate.values[:10]),
         "The bias and the tool are subtracted from the measured wrench. Without a tare, the bias is"
-        " estimated together with the load.",
+        " estimated from the same recording.",
     )
     report.heading("Errors of the fit", folded=True)
     for chart, caption in error_charts(data, estimate):

@@ -70,8 +70,8 @@ def weigh_motion(
     If the recording has marks, the sensor is tared in the marked postures, and the payload is
     estimated from the marked motion. Without a tare, sign and axes of the wrench are estimated if
     they are not declared; the bias (the part that does not rotate with gravity) is estimated
-    together with the load. If the load changes, the lightest part of the recording is the tare, and
-    only the samples after the last change are used or, if nothing is held afterwards, those of the
+    together with the load. If the load changes, the lightest part of an untared recording is the
+    tare, and only the samples after the last change are used or, if nothing is held afterwards, those of the
     preceding load.
 
     Args:
@@ -90,6 +90,7 @@ def weigh_motion(
         EstimationError: There is no wrench, there are too few postures, or the sensor carries no
             load.
     """
+    require_wrench(recording)
     fresh = sensor or SensorModel()
     tares, motions = marked_spans(recording)
     if calibration is None and tares and motions:
@@ -108,7 +109,8 @@ def weigh_motion(
         notes += samples.run.notes
     part = None if calibration or still else PartTare.of(samples.data, frame)
     if part is not None:
-        known, errors = part.calibration, fresh.tared(part.calibration, part.age_s)
+        known = part.calibration
+        errors = replace(fresh.tared(known, part.age_s), gain=fresh.untared.gain)
         samples, notes = samples.without(known), [*notes, part.note]
     held, running = samples.minus(known.tool_pi), None
     changes: tuple[LoadChange, ...] = ()
@@ -119,7 +121,7 @@ def weigh_motion(
             notes.append("Nothing is held at the end: the load that was held before was estimated.")
     notes += [_ONLY_GRAVITY] if held.belief is None and not still else []
     convention = described
-    if part is not None:
+    if part is not None and len(held.data) > 1:
         convention = WrenchConvention.find(
             held.data.wrench,
             [held.motion],
@@ -133,7 +135,8 @@ def weigh_motion(
     data, bias = held.data, None if part is None else part.calibration.bias
     if calibration is None and part is None:
         estimate, data, bias = _without_bias(estimate, data)
-    if part is not None and sign is WrenchSign.AUTO and not part.tells_sign:
+    declared = sign is not WrenchSign.AUTO and axes is not WrenchAxes.AUTO
+    if part is not None and not part.tells_sign and not declared:
         doubts = (*doubts, part.ambiguous)
     doubts += _misdescribed(described, float(estimate.values[0]), still)
     return Weighing(

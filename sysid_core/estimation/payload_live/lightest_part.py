@@ -48,7 +48,7 @@ class PartTare:
 
     @property
     def ambiguous(self) -> Reason:
-        """Failure because the sign of the wrench is unknown."""
+        """Failure because sign or axes of the wrench are unknown."""
         spread = float(np.ptp(self.masses))
         return Reason.failure("wrench-ambiguous", masses=f"{spread:.2g}, {-spread:.2g}")
 
@@ -65,7 +65,10 @@ class PartTare:
         parts = [slice(a, b) for a, b in zip([0, *changes], [*ends, len(data)], strict=True)]
         values, C = _linear(data, parts)
         mass, sd = values[6::10], np.sqrt(np.diag(C)[6::10])
-        k, heaviest = int(np.argmin(mass)), int(np.argmax(mass))
+        real = mass > -_LIKELY * sd  # less than nothing is a contact, or another sign
+        if not real.any():
+            return None
+        k, heaviest = int(np.argmin(np.where(real, mass, np.inf))), int(np.argmax(mass))
         between = np.zeros(len(values))
         between[[6 + 10 * heaviest, 6 + 10 * k]] += [1.0, -1.0]
         if not mass[heaviest] - mass[k] > _LIKELY * np.sqrt(between @ C @ between):

@@ -80,9 +80,10 @@ class Samples:
             held = wrench.select(
                 np.flatnonzero(~bad & np.isin(wrench.stamps_ns, run.joints.stamps_ns))
             )
-            if len(held) < fewest:
+            count = len(np.unique(held.stamps_ns))
+            if count < fewest:
                 raise EstimationError(
-                    f"{len(held)} static postures are too few.",
+                    f"{count} static postures are too few.",
                     remedy=f"Hold still in {fewest} postures or more, tilted about two axes.",
                 )
             samples = cls._of_postures(replace(run, wrench=held), model, frame)

@@ -34,9 +34,11 @@ class Weighing:
         notes: Remarks on the processing of the readings and on the sensor, one sentence each.
         doubts: Reasons to doubt the estimate, found in the raw readings and not stored in the
             estimate itself.
-        running: Result of the live estimator from the same samples; None without a tare.
+        running: Result of the live estimator from the same samples; None if the load was neither
+            tared nor changed, or nothing was held.
         smoothed: Smoothed joint states that the estimate used; None for static postures.
-        bias: Bias that was estimated together with the load, shape (6,) [N, N m]; None: tared.
+        bias: Bias that was estimated together with the load, or with the lightest part of the
+            recording, shape (6,) [N, N m]; None: tared.
     """
 
     estimate: Estimate

@@ -154,7 +154,6 @@ class WrenchCheck:
         A driver that publishes faster than its sensor measures repeats each reading. Such repetitions
         are removed, because their stamps are not times at which the sensor measured.
 
-
         Returns:
             Stream, and remarks on the removed readings, one sentence each.
         """

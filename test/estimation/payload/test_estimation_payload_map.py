@@ -312,7 +312,8 @@ def test_an_open_contrast_leans_to_the_one_that_explains_the_data(rng):
     even = shape.homogeneous(1.2)
     R = np.diag([1e3, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4])
     found = ShapePrior(shape).posterior(R, R @ even)
-    assert np.allclose(found.pi, even, rtol=1e-4, atol=1e-6)
+    # Hypotheses with a wrong shape keep a probability of about 1 %, and hence an influence.
+    assert np.all(np.abs(found.pi - even) < 0.05 * np.sqrt(np.diag(found.covariance)))
     assert np.all(np.diag(found.covariance) < np.diag(found.spread))
     assert found.wrong_shape < 0.1
 
