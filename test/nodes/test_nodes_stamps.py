@@ -148,7 +148,7 @@ def test_a_tool_is_looked_for_once_in_a_motion_and_noticed_at_its_end(tool: Tool
 def test_a_stored_tare_is_as_old_as_its_postures_not_as_its_file(tmp_path: Path) -> None:
     of = node(NOW_S)
     of.get_fully_qualified_name = lambda: "/estimator"
-    of.get_logger = lambda: SimpleNamespace(warning=lambda words: None)
+    of.get_logger = lambda: SimpleNamespace(info=print, warning=print)
     kept = KeptCalibration(of, str(tmp_path), "tool0", 600.0)
     found = {}
     for stamp_s in (NOW_S - 900, NOW_S - 500, LATER_S):
