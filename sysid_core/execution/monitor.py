@@ -303,7 +303,7 @@ class ExecutionMonitor:
             if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
                 return Fault(FaultCode.NOT_FINITE, {"kind": key})
         return (
-            self._state_fault(measured, q_commanded)
+            self._state_fault(measured, q, v, q_commanded)
             or self.stale(now, measured)
             or self._wrench_fault(measured)
         )
@@ -334,9 +334,10 @@ class ExecutionMonitor:
             return Fault(_OF_STAMPS[err.code], dict(err.data))
         return None
 
-    def _state_fault(self, measured: Measured, q_commanded: ArrayLike | None) -> Fault | None:
+    def _state_fault(
+        self, measured: Measured, q: Array, v: Array, q_commanded: ArrayLike | None
+    ) -> Fault | None:
         limits, names = self.limits, self.model.joint_names
-        q, v = self.in_order(measured)
         checks = {
             FaultCode.POSITION: ("position", q, limits.lower, limits.upper),
             FaultCode.VELOCITY: ("velocity", v, -limits.velocity, limits.velocity),

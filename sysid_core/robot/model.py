@@ -213,6 +213,12 @@ class RobotModel:
         return tuple(int(joint.nv) for joint in list(self.pin_model.joints)[1:])
 
     @property
+    def compound_joints(self) -> list[str]:
+        """Names of the joints with several degrees of freedom."""
+        sizes = zip(self.joint_names, self.degrees_of_freedom, strict=True)
+        return [name for name, size in sizes if size != 1]
+
+    @property
     def prismatic_joints(self) -> tuple[str, ...]:
         """Names of the prismatic joints."""
         kinds = (joint.shortname() for joint in list(self.pin_model.joints)[1:])

@@ -103,8 +103,9 @@ def urdf_text(source: str | Path) -> str:
     text = str(source)
     if "<robot" not in text:
         path = Path(text)
-        if text in reference_robots():
-            path = reference_robots()[text]
+        references = reference_robots()
+        if text in references:
+            path = references[text]
         elif not os.path.exists(text) or (path.is_dir() and text in example_robots()):
             path = _example(text)
         text = _FILE.read_text(path)

@@ -70,12 +70,7 @@ class BodyTree:
 
     def __init__(self, robot: RobotModel) -> None:
         model = robot.pin_model
-        several = [
-            name
-            for name, dof in zip(robot.joint_names, robot.degrees_of_freedom, strict=True)
-            if dof != 1
-        ]
-        if several:
+        if several := robot.compound_joints:
             raise ModelError(
                 f"The joints {several} have several degrees of freedom.",
                 remedy="Servos are identified on a fixed base: give the robot's URDF without its"

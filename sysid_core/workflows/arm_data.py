@@ -377,12 +377,7 @@ class ArmData:
             ModelError: A joint is unknown or has several degrees of freedom.
         """
         model = RobotModel.from_urdf(robot).holding(lock=lock)
-        wide = [
-            name
-            for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
-            if nv != 1
-        ]
-        if wide:
+        if wide := model.compound_joints:
             raise ModelError(
                 f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
                 " fixed base.",

@@ -69,6 +69,17 @@ class Admission:
         settings = executor_settings(config, scale if scale > 0.0 else 1.0)
         return Executor(model, trajectory, limits, monitor_limits(config, limits), settings)
 
+    def forbidden(self, now: float) -> tuple[str, str] | None:
+        """Return the reason why the robot must not move now, and what to do; None if it may."""
+        if words := self.safety.problem(now):
+            return words, "resume the robot at its controller first"
+        if words := self.robot.problem:
+            return (
+                words,
+                "end the other node that publishes it (`ros2 topic info -v`), or check the encoders",
+            )
+        return None
+
     def _require_robot(
         self, model: RobotModel, config: TrajectoryExecutorConfig, now: float
     ) -> None:
@@ -76,20 +87,15 @@ class Admission:
         robot receives commands.
         """
         config.require_dead_man()
-        problem = self.safety.problem(now)
-        if problem:
-            raise SysIdError(f"{problem}.", remedy="Resume the robot at its controller first.")
+        if forbidden := self.forbidden(now):
+            words, remedy = forbidden
+            raise SysIdError(f"{words}.", remedy=f"{remedy[0].upper()}{remedy[1:]}.")
         if self.robot.measured is None:
             others = f", only of {list(self.robot.others)}" if self.robot.others else ""
             raise SysIdError(
                 f"No joint state of {model.name} has arrived{others}.",
                 remedy="Check that the driver is running, that joint_states is remapped to its topic, and that robot_description belongs to the same robot (joint names, prefix)."
                 "",
-            )
-        if self.robot.problem:
-            raise SysIdError(
-                f"{self.robot.problem}.",
-                remedy="End the other node that publishes it (`ros2 topic info -v`), or check the encoders.",
             )
         self.robot.begin()
         if config.require_wrench and not self.robot.has_wrench:

@@ -107,12 +107,8 @@ class TrajectoryExecutorNode(ManagedNode):
     def _why_not(self) -> str:
         """Reason why arming is refused now; empty if it is allowed."""
         self.config.require_dead_man()
-        inputs = self._inputs
-        if words := inputs.safety.problem(inputs.now()):
-            return f"{words}: resume the robot at its controller first."
-        if words := inputs.robot.problem:
-            return f"{words}: end the other node that publishes it, or check the encoders."
-        return ""
+        forbidden = self._admission.forbidden(self._inputs.now())
+        return "" if forbidden is None else "{}: {}.".format(*forbidden)
 
     def _on_safety(self, problem: str) -> None:
         self._arming.disarm()

@@ -113,7 +113,8 @@ class MotionPlayer:
         if core.state is ExecutorState.CHECKING:
             # Half the age, so that the state is still recent after the way to it is planned.
             state = self._inputs.robot.measured
-            missing = self._problem(now, at_start=True) or core.monitor.stale(now, state, share=0.5)
+            words = self._inputs.problem
+            missing = _forbidden(words) or core.monitor.stale(now, state, share=0.5)
             late = missing or self._inputs.scaling.is_late(now)  # which may stay unknown
             if late and time.monotonic() < self._wait_until:
                 return
@@ -139,13 +140,6 @@ class MotionPlayer:
                 self._stepped(core, core.step(now, None), True)
             raise
 
-    def _problem(self, now: float, *, at_start: bool = False) -> Fault | None:
-        """Fault of a safety input or, at the start, of contradictory joint states; None if there is
-        none.
-        """
-        words = self._inputs.safety.problem(now) or (at_start and self._inputs.robot.problem)
-        return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None
-
     def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:
         try:
             self._feedback.take(round(stamp * 1e9) or 1, round(self._inputs.now() * 1e9))
@@ -156,7 +150,7 @@ class MotionPlayer:
 
     def _step(self, core: Executor, now: float) -> None:
         before = core.state
-        problem = self._problem(now)
+        problem = _forbidden(self._inputs.safety.problem(now))
         if self.drive.dropped:
             self._dropped_at = min(self._dropped_at, now)
             if not problem and now - self._dropped_at < _REASON_S:
@@ -186,3 +180,8 @@ class MotionPlayer:
     def _finish(self) -> None:
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(True)
+
+
+def _forbidden(words: str) -> Fault | None:
+    """Fault of an input that forbids motions, in its words; None if they are empty."""
+    return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None

@@ -34,7 +34,7 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> tuple[MotionPlayer, Executor, An
     monkeypatch.setattr(module, "build_drive", lambda *_: drive)
     before = Measured(0.0, MODEL.joint_names, AWAY, np.zeros(6), None, np.zeros(6), 0.0)
     inputs = SimpleNamespace(
-        time=0.0, steady=0.0, robot=SimpleNamespace(measured=before, problem="")
+        time=0.0, steady=0.0, robot=SimpleNamespace(measured=before), problem=""
     )
     inputs.safety = SimpleNamespace(problem=lambda now: "")
     inputs.scaling = SpeedScaling("/scaling")
@@ -126,7 +126,7 @@ def test_no_motion_begins_if_joint_states_contradict_each_other_after_the_check(
     playing: Any,
 ) -> None:
     player, core, inputs = playing
-    inputs.robot.problem, inputs.steady = "joint_states jumps", 5.0
+    inputs.problem, inputs.steady = "joint_states jumps", 5.0
     fresh = {"stamp": CHECK_S, "wrench_stamp": CHECK_S}
     inputs.robot.measured = dataclasses.replace(inputs.robot.measured, **fresh)
     inputs.scaling.take(100.0, CHECK_S)

@@ -11,18 +11,15 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.entropic import EntropicRegression, HomogeneousBody
 from sysid_core.estimation.payload.least_squares import (
     PayloadOLS,
     RecursiveTotalLeastSquares,
     WrenchEstimator,
-    least_squares_covariance,
     least_squares_solution,
 )
 from sysid_core.estimation.payload.point_mass import PointMassDiscretization, solve_cone_program
-from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 from sysid_core.robot.shapes import Shape
@@ -38,37 +35,22 @@ _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent
 _LENGTH = 0.1  # typical length, for the solver's scaling [m]
 
 
-class PayloadLMI(WrenchEstimator):
+class PayloadLMI(PayloadOLS):
     r"""Least squares over physically consistent payload parameters (Wensing, Kim and Slotine 2018).
 
-    `min |A pi - b|^2` subject to a positive definite pseudo-inertia, `P(pi) > 0`.
+    `min |A pi - b|^2` subject to a positive definite pseudo-inertia, `P(pi) > 0`. The covariance is
+    that of the unconstrained solution, which is an upper bound. `solve` raises a `SolverError` if no
+    optimum was found.
     """
 
-    @property
-    def method(self) -> str:
-        """Name of the method in reports."""
-        return "LMI"
+    method = "LMI"
 
-    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate the payload from compressed data.
-
-        The covariance is that of the unconstrained solution, which is an upper bound.
-
-        Raises:
-            SolverError: No optimum was found.
-        """
+    def _parameters(self, wrenches: CompressedWrenches) -> Array:
         pi = least_squares_solution(wrenches)
-        if not self._is_allowed(pi):
-            R = np.vstack([wrenches.force[:, :10], wrenches.torque[:, :10]])
-            pi = self._nearest_allowed(R, pi)
-        return payload_estimate(
-            self.method,
-            pi,
-            least_squares_covariance(wrenches),
-            verdicts_from_rank(wrenches),
-            wrenches,
-            source=source,
-        )
+        if self._is_allowed(pi):
+            return pi
+        R = np.vstack([wrenches.force[:, :10], wrenches.torque[:, :10]])
+        return self._nearest_allowed(R, pi)
 
     def _is_allowed(self, pi: Array) -> bool:
         """True if the unconstrained solution satisfies all constraints."""

@@ -72,16 +72,20 @@ class PayloadOLS(WrenchEstimator):
     method = "OLS"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate the payload from compressed data."""
-        pi = least_squares_solution(wrenches)
+        """Estimate the payload from compressed data; the covariance is that of the unconstrained
+        solution.
+        """
         return payload_estimate(
             self.method,
-            pi,
+            self._parameters(wrenches),
             least_squares_covariance(wrenches),
             verdicts_from_rank(wrenches),
             wrenches,
             source=source,
         )
+
+    def _parameters(self, wrenches: CompressedWrenches) -> Array:
+        return least_squares_solution(wrenches)
 
 
 def least_squares_solution(wrenches: CompressedWrenches) -> Array:

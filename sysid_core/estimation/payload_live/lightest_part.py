@@ -14,11 +14,11 @@ from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array
-from sysid_core.signals.wrench import SensorCalibration, learned_noise
+from sysid_core.signals.wrench import SensorCalibration, WrenchConvention, learned_noise
 
 _LIKELY = 3.0  # standard deviations
-# Before any data: 20 kg, 0.2 m away, as in `WrenchConvention`.
-_LOAD = 20.0 * np.array([1.0, *[0.2] * 3, *[0.2**2] * 6])
+_MASS, _LENGTH = WrenchConvention.LARGE_LOAD  # before any data
+_LOAD = _MASS * np.array([1.0, *[_LENGTH] * 3, *[_LENGTH**2] * 6])
 
 
 @dataclass(frozen=True, eq=False)

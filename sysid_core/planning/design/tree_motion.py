@@ -53,12 +53,9 @@ class Tree:
     """
 
     def __init__(self, model: RobotModel) -> None:
-        wide = [
-            n for n, d in zip(model.joint_names, model.degrees_of_freedom, strict=True) if d != 1
-        ]
-        if wide:
+        if model.compound_joints:
             raise ExcitationError(
-                f"Joints {wide} of '{model.name}' have several degrees of freedom.",
+                f"Joints {model.compound_joints} of '{model.name}' have several degrees of freedom.",
                 remedy="Plan for a robot on a fixed base, with such joints locked.",
             )
         tree = model.pin_model

@@ -113,6 +113,7 @@ class WrenchConvention:
     """
 
     UNLIKELY: ClassVar[float] = UNLIKELY
+    LARGE_LOAD: ClassVar[tuple[float, float]] = (_MASS, _LENGTH)  # [kg], [m] from the sensor
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
     axes: WrenchAxes = WrenchAxes.SENSOR
